@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# How every target of the project is compiled: lens_options, linked privately.
+include(GNUInstallDirs)
+
+add_library(lens_options INTERFACE)
+target_compile_features(lens_options INTERFACE cxx_std_20)
+target_compile_options(lens_options INTERFACE -Wall -Wextra -Wpedantic -fvisibility=hidden -fvisibility-inlines-hidden)
+target_include_directories(lens_options INTERFACE ${PROJECT_SOURCE_DIR})
+if(LENS_DEVELOP)
+  target_compile_options(lens_options INTERFACE -Werror)
+endif()
+
+if(LENS_SANITIZE)
+  add_compile_options(-fsanitize=${LENS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${LENS_SANITIZE})
+endif()
+if(LENS_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE AND PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+# A test program of one folder: every *_test.cc below it, one ctest entry per test case.
+function(lens_add_tests name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE lens_options ${arg_LIBRARIES} GTest::gtest_main GTest::gmock)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST)
+endfunction()
