@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// What telemetry does in this process: read from the environment, then changed as the program likes.
+// Include this to configure set-up. Every variable, with its default, is listed in docs/configuration.md.
+//
+// Threads:   plain values; `from_env` reads the environment, so call it before threads change that.
+// Ownership: a Config owns its strings; the vocabulary that it names must outlive it (they are static).
+// Errors:    `from_env` throws std::invalid_argument, naming the variable, for a malformed value of a prefixed one. A
+//            malformed standard one (OTEL_…) goes to `warnings` and keeps its default. Names of strategies, exporters
+//            and span groups are checked at set-up, and only when telemetry is enabled.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lens/group.h"
+#include "lens/resource.h"
+#include "lens/visibility.h"
+
+namespace lens {
+
+/// Which variables `Config::from_env` reads: `<prefix>_KEY` first, then `<fallback_prefix>_KEY`.
+struct EnvOptions {
+  std::string prefix = "NEMO_LENS";
+  std::string fallback_prefix = {};
+  std::reference_wrapper<const Vocabulary> vocabulary = SpanGroup::vocabulary();
+};
+
+enum class OtlpProtocol { grpc, http_protobuf, http_json };
+
+/// How one signal travels: OTEL_EXPORTER_OTLP_<KEY>, or OTEL_EXPORTER_OTLP_<SIGNAL>_<KEY>, which wins.
+struct OtlpConfig {
+  std::string endpoint = {};      ///< empty: localhost, port 4317 for grpc and 4318 for http
+  bool endpoint_is_full = false;  ///< named for this signal, so used as it is: no v1/<signal> is appended
+  OtlpProtocol protocol = OtlpProtocol::grpc;
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  std::chrono::milliseconds timeout{10'000};
+  bool gzip = false;
+  bool insecure = false;         ///< grpc without TLS, for an endpoint that has no scheme
+  std::string certificate = {};  ///< files in PEM; empty: the system's authorities, no client certificate
+  std::string client_key = {};
+  std::string client_certificate = {};
+};
+
+/// OTEL_BSP_… for spans, OTEL_BLRP_… for log records.
+struct BatchConfig {
+  std::chrono::milliseconds schedule_delay;
+  std::chrono::milliseconds export_timeout{30'000};
+  std::size_t max_queue_size = 0;         ///< 0: as many as the memory bound allows
+  std::size_t max_export_batch_size = 0;  ///< 0: as many as make a request of a good size
+};
+
+/// OTEL_SPAN_…, OTEL_EVENT_…, OTEL_LINK_… and OTEL_ATTRIBUTE_… limits; what lies beyond is counted and dropped.
+struct SpanLimits {
+  static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
+  std::size_t attributes = 128;
+  std::size_t events = 128;
+  std::size_t links = 128;
+  std::size_t event_attributes = 128;
+  std::size_t link_attributes = 128;
+  std::size_t value_length = unlimited;  ///< of a string value, in characters
+};
+
+/// The variables of the OpenTelemetry specification.
+struct StandardConfig {
+  bool sdk_disabled = false;
+  ResourceAttributes resource_attributes = {};  ///< OTEL_RESOURCE_ATTRIBUTES, decoded
+  OtlpConfig otlp_traces = {};
+  OtlpConfig otlp_metrics = {};
+  OtlpConfig otlp_logs = {};
+  BatchConfig span_batch{.schedule_delay = std::chrono::milliseconds{5'000}};
+  BatchConfig log_batch{.schedule_delay = std::chrono::milliseconds{1'000}};
+  std::chrono::milliseconds metric_export_interval{10'000};
+  std::chrono::milliseconds metric_export_timeout{30'000};
+  SpanLimits span_limits = {};
+  std::string traces_sampler = "parentbased_always_on";
+  double traces_sampler_ratio = 1.0;  ///< OTEL_TRACES_SAMPLER_ARG
+  std::vector<std::string> propagators = {"tracecontext", "baggage"};
+};
+
+struct Config {
+  /// Reads and checks every variable. Throws std::invalid_argument as said above; no other side effect.
+  LENS_API static Config from_env(const EnvOptions& options = {});
+
+  /// What `span_groups` means in `vocabulary`. Throws std::invalid_argument that lists the valid words.
+  LENS_API GroupSet resolved_span_groups() const;
+
+  // The prefixed variables, by the name of the field in upper case.
+  bool enabled = false;  ///< nothing happens unless true
+  std::string span_groups = "default";
+  std::string export_strategy = "single_rank";  ///< or all_ranks, sampled, first_rank_per_node
+  int export_rank = -1;                         ///< for single_rank; negative: the last rank
+  double export_sample_rate = 1.0;              ///< for sampled and the sampler; 0 … 1
+  bool sampler_enabled = false;
+  bool traces_enabled = true;
+  bool metrics_enabled = true;
+  bool logs_enabled = false;
+  int sample_every_n_steps = 1;                   ///< keeps every Nth iteration whole, the same ones on every rank
+  std::string exporter = "otlp";                  ///< or console, file, none
+  std::string file_dir = {};                      ///< empty: lens/<run id>
+  std::string file_format = "proto";              ///< or json
+  std::string spool_dir = {};                     ///< empty: the user's state directory
+  std::uint64_t spool_size_bytes = 512ULL << 20;  ///< SPOOL_SIZE; 0: no spool
+  std::string shm_dir = default_shm_dir();        ///< empty: rings in private memory
+  std::string run_id = {};                        ///< empty: derived from the launcher
+  std::string user_id = {};
+
+  // Unprefixed.
+  std::string service_name = {};  ///< OTEL_SERVICE_NAME; empty: service.name of the resource attributes, else `nemo`
+  std::string wandb_entity = {};
+  std::string wandb_project = {};
+  std::string deployment_environment = {};  ///< DEPLOYMENT_ENV, else ENVIRONMENT
+  StandardConfig standard = {};
+
+  // Not in the environment.
+  std::reference_wrapper<const Vocabulary> vocabulary = SpanGroup::vocabulary();
+  std::chrono::milliseconds shutdown_timeout{5'000};  ///< bounds the whole shutdown
+  /// Receives one line of text for each warning and background failure, on any thread.
+  std::function<void(std::string_view)> on_error = {};
+  std::vector<std::string> warnings = {};  ///< found by from_env; handed to on_error at set-up
+
+  /// The user's own directory of shared memory.
+  LENS_API static std::string default_shm_dir();
+};
+
+}  // namespace lens
