@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+# Two commands are enough: `make demo` and `make test`. `make help` lists the others.
+
+SPAN_GROUPS ?= all
+RANKS ?= 4
+RELEASE := build/release
+DEMO_FLAGS ?= --pipeline-model-parallel-size 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test build bench format check setup
+
+help:  ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+demo: build  ## Train a small GPT on 4 ranks, traced, and report where the time went
+	$(RELEASE)/bin/lens run -n $(RANKS) --span-groups $(SPAN_GROUPS) -- $(RELEASE)/bin/gpt $(DEMO_FLAGS)
+	@scripts/demo-hints
+
+test: build  ## Run every check and every test
+	@scripts/test
+
+build: setup $(RELEASE)/build.ninja  ## Build the library, the program lens and the trainer
+	@cmake --build $(RELEASE)
+
+bench: build  ## Measure what recording costs, and what the trainer feels of it
+	$(RELEASE)/bin/lens_bench
+	@scripts/bench-trainer
+
+format: setup  ## Format the C++ sources in place
+	@scripts/sources | xargs clang-format -i
+
+check: build  ## Check format, include rules, licence lines, and warnings with g++ and clang
+	@scripts/check
+
+setup:
+	@scripts/setup
+
+$(RELEASE)/build.ninja:
+	cmake --preset release
