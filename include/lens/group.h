@@ -11,6 +11,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <string>
@@ -21,6 +23,10 @@
 #include "lens/visibility.h"
 
 namespace lens {
+
+namespace detail {
+class GroupRegistry;
+}
 
 /// A named switch. Declare it with static storage: `static inline lens::Group rollout{"rollout"};`
 class Group {
@@ -36,7 +42,7 @@ class Group {
   std::string_view name() const noexcept { return name_; }
 
  private:
-  friend class GroupRegistry;
+  friend class detail::GroupRegistry;
   std::atomic<bool> enabled_{false};
   std::string_view name_;
   Group* next_ = nullptr;

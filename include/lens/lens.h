@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// All of Lens but the adapters (lens/c10d.h, lens/mpi.h) and the Megatron vocabulary (lens/megatron.h).
+#pragma once
+
+#include "lens/config.h"
+#include "lens/group.h"
+#include "lens/propagation.h"
+#include "lens/rank.h"
+#include "lens/resource.h"
+#include "lens/span.h"
+#include "lens/span_handle.h"
+#include "lens/telemetry.h"
+#include "lens/version.h"

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Spans: what a trainer writes at an instrumentation site.
+// Include lens/lens.h in programs; include this alone in libraries that only record.
+//
+// Threads:   a scope belongs to the thread that opened it; closing it elsewhere, or out of order, is recorded right
+//            but slower. A SpanHandle may move between threads.
+// Ownership: nothing is borrowed after a call returns.
+// Errors:    none: every call is noexcept (but for what a deferred attribute throws). What finds no room is dropped
+//            and counted.
+// Cost:      disabled: load, test, branch. Enabled: two clock reads and two 16-byte records.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "lens/attribute.h"
+#include "lens/context.h"
+#include "lens/group.h"
+
+namespace lens {
+
+/// The name of a span. A literal's hash is computed by the compiler; any other string's at each call.
+class Name {
+ public:
+  template <std::size_t N>
+  consteval Name(const char (&literal)[N]) : text_(literal), size_(N - 1), hash_(detail::text_hash(literal, N - 1)) {}
+  template <class T>
+    requires(detail::Text<T> && !std::is_array_v<T>)
+  Name(const T& text) : Name(std::string_view(text), 0) {}
+  template <std::size_t N>
+  Name(char (&buffer)[N]) : Name(std::string_view(buffer), 0) {}
+
+  std::string_view text() const noexcept { return {text_, size_}; }
+  LENS_INLINE std::uint32_t id() const noexcept { return detail::name_id(text_, size_, hash_); }
+
+ private:
+  Name(std::string_view text, int) noexcept
+      : text_(text.data()), size_(text.size()), hash_(detail::text_hash(text.data(), text.size())) {}
+
+  const char* text_;
+  std::size_t size_;
+  std::uint64_t hash_;
+};
+
+enum class SpanKind : std::uint8_t { internal = 1, server = 2, client = 3, producer = 4, consumer = 5 };
+enum class StatusCode : std::uint8_t { unset = 0, ok = 1, error = 2 };
+
+using SystemTime = std::chrono::system_clock::time_point;
+
+/// What else a span can say. All of it optional.
+struct SpanOptions {
+  SpanKind kind = SpanKind::internal;
+  SpanContext parent{};             // instead of the calling thread's current span
+  bool root = false;                // begin a trace of its own, whatever is current
+  std::vector<SpanContext> links{};
+  std::optional<SystemTime> start{};  // instead of now
+};
+
+namespace detail {
+
+inline constexpr struct NoRecord {
+} no_record{};
+
+/// Whether this process records at all.
+extern LENS_API std::atomic<bool> recording;
+
+LENS_API void set_status(Position position, StatusCode code, std::string_view message) noexcept;
+LENS_API void add_link(Position position, const SpanContext& context) noexcept;
+/// Begins a scope with options; 0 when there was no room.
+LENS_API Position begin_scope_with(Name name, const SpanOptions& options, unsigned& exceptions) noexcept;
+LENS_API SpanContext context_of(Position position) noexcept;
+
+/// Appends a record about the span at `position`, from whatever thread.
+template <class... Items>
+inline void append_about(Position position, RecordKind kind, std::uint32_t reference, bool names_span,
+                         const Items&... items) noexcept {
+  ThreadState& thread = thread_state;
+  const bool elsewhere = names_span ? (position ^ thread.position()) >> position_ring_shift != 0 : true;
+  const ScalarItem target{{0, ItemType::position, 0, 0}, position};
+  const std::uint64_t fixed_bytes = sizeof(RecordHeader) + (elsewhere ? target.bytes() : 0);
+  const std::uint64_t bytes = (fixed_bytes + ... + items.bytes());
+  if (thread.position() + bytes > thread.limit && !make_room(bytes, 0)) return;
+  const std::uint32_t form = RecordHeader::form_of(bytes, kind, elsewhere);
+  if (elsewhere) {
+    append(thread, thread.position(), bytes, form, reference, now_ticks(thread), target, items...);
+  } else {
+    append(thread, thread.position(), bytes, form, reference, now_ticks(thread), items...);
+  }
+}
+
+}  // namespace detail
+
+/// What a scope and a handle can be told while the span is open. On an empty span nothing happens.
+template <class Derived>
+class SpanOperations {
+ public:
+  /// Sets attributes; of equal keys the last wins. Deferred values are called only when the span is recorded.
+  template <class... K, class... V>
+  void set(const Attribute<K, V>&... attributes) {
+    if (!position()) return;
+    std::apply(
+        [&](const auto&... known) {
+          detail::append_about(position(), detail::RecordKind::attributes, std::uint32_t(position()), true,
+                               detail::item_of(known)...);
+        },
+        std::tuple(detail::resolved(attributes)...));
+  }
+
+  template <class... K, class... V>
+  void add_event(Name name, const Attribute<K, V>&... attributes) {
+    if (!position()) return;
+    std::apply(
+        [&](const auto&... known) {
+          detail::append_about(position(), detail::RecordKind::event, name.id(), false, detail::item_of(known)...);
+        },
+        std::tuple(detail::resolved(attributes)...));
+  }
+
+  void add_link(const SpanContext& context) noexcept {
+    if (position() && context) detail::add_link(position(), context);
+  }
+
+  void set_status(StatusCode code, std::string_view message = {}) noexcept {
+    if (position()) detail::set_status(position(), code, message);
+  }
+
+  /// The identity of this span; none when empty.
+  SpanContext context() const noexcept { return position() ? detail::context_of(position()) : SpanContext{}; }
+
+  /// False when the group is off, telemetry is off, or there was no room.
+  explicit operator bool() const noexcept { return position() != 0; }
+
+ private:
+  detail::Position position() const noexcept { return static_cast<const Derived*>(this)->position_; }
+};
+
+/// A span that lives as long as its scope. The calling thread's current span meanwhile.
+class [[nodiscard]] ScopedSpan : public SpanOperations<ScopedSpan> {
+ public:
+  ScopedSpan(const ScopedSpan&) = delete;
+  ScopedSpan& operator=(const ScopedSpan&) = delete;
+
+  LENS_INLINE ~ScopedSpan() {
+    if (position_ != 0) detail::end_scope(position_, previous_, exceptions_);
+  }
+
+ private:
+  friend SpanOperations<ScopedSpan>;
+  template <class... K, class... V>
+  friend ScopedSpan managed_span(const Group&, Name, const Attribute<K, V>&...);
+  template <class... K, class... V>
+  friend ScopedSpan span_cm(Name, const Attribute<K, V>&...);
+  template <class... K, class... V>
+  friend ScopedSpan managed_span(const Group&, Name, const SpanOptions&, const Attribute<K, V>&...);
+
+  LENS_INLINE explicit ScopedSpan(detail::NoRecord) noexcept : position_(0) {}
+
+  template <class... Known>
+  LENS_INLINE ScopedSpan(Name name, const Known&... attributes) noexcept : previous_(detail::thread_state.current) {
+    position_ = detail::begin_scope(name.id(), exceptions_, detail::item_of(attributes)...);
+  }
+
+  template <class... Known>
+  ScopedSpan(Name name, const SpanOptions& options, const Known&... attributes) noexcept
+      : previous_(detail::thread_state.current) {
+    position_ = detail::begin_scope_with(name, options, exceptions_);
+    if constexpr (sizeof...(attributes) > 0) set(attributes...);
+  }
+
+  detail::Position position_;
+  detail::Position previous_;
+  unsigned exceptions_;
+};
+
+/// A scoped span behind a group: nests by thread, and records the exception when left by one.
+template <class... K, class... V>
+LENS_INLINE ScopedSpan managed_span(const Group& group, Name name, const Attribute<K, V>&... attributes) {
+  if (!group.enabled()) [[likely]]
+    return ScopedSpan(detail::no_record);
+  return ScopedSpan(name, detail::resolved(attributes)...);
+}
+
+/// The same with a kind, links, a parent of another thread or process, or a trace of its own.
+template <class... K, class... V>
+ScopedSpan managed_span(const Group& group, Name name, const SpanOptions& options,
+                        const Attribute<K, V>&... attributes) {
+  if (!group.enabled()) return ScopedSpan(detail::no_record);
+  return ScopedSpan(name, options, detail::resolved(attributes)...);
+}
+
+/// A scoped span without a group; recorded whenever telemetry is on.
+template <class... K, class... V>
+LENS_INLINE ScopedSpan span_cm(Name name, const Attribute<K, V>&... attributes) {
+  if (!detail::recording.load(std::memory_order_relaxed)) [[likely]]
+    return ScopedSpan(detail::no_record);
+  return ScopedSpan(name, detail::resolved(attributes)...);
+}
+
+/// Wraps a callable: each call is a span, if the group is on at that call. Same signature, same exceptions.
+template <class Callable>
+auto trace_fn(const Group& group, Name name, Callable callable) {
+  return [&group, name, callable = std::move(callable)]<class... Arguments>(Arguments&&... arguments) mutable
+             -> std::invoke_result_t<Callable&, Arguments...> {
+    auto span = managed_span(group, name);
+    return std::invoke(callable, std::forward<Arguments>(arguments)...);
+  };
+}
+
+}  // namespace lens

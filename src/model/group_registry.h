@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every group of the process by name, and which of them are on. Include it to turn groups on or off as a whole.
+//
+// Threads: all methods, any thread. `enabled` takes no lock; the others serialise on one mutex.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "lens/group.h"
+
+namespace lens::detail {
+
+class GroupRegistry {
+ public:
+  /// The registry is never destroyed: static destructors may still ask it.
+  static GroupRegistry& instance();
+
+  void add(Group& group) noexcept;
+  void remove(Group& group) noexcept;
+
+  bool enabled(std::string_view name) const noexcept;
+  GroupSet enabled_groups() const;
+
+  /// Replaces the enabled set, but only while open; see `open`.
+  void enable(const GroupSet& groups);
+  /// From now on `enable` has an effect; starts with `groups`. Called when this process begins to record.
+  void open(const GroupSet& groups);
+  /// Everything off, and `enable` without effect until the next `open`.
+  void close() noexcept;
+
+  /// Around fork, so that a child never inherits a mutex that another thread holds.
+  void lock_for_fork() { mutex_.lock(); }
+  void unlock_after_fork() { mutex_.unlock(); }
+
+ private:
+  GroupRegistry() = default;
+  void apply(const GroupSet& groups);
+
+  // A name that was enabled or declared, in an open-addressed table that only grows, so that readers need no lock.
+  struct Switch {
+    std::string name;
+    std::atomic<bool> enabled{false};
+  };
+  static constexpr std::size_t table_size = 4096;
+  Switch* find(std::string_view name) const noexcept;
+  Switch* find_or_add(std::string_view name) noexcept;
+
+  mutable std::mutex mutex_;
+  bool open_ = false;
+  Group* groups_ = nullptr;
+  std::size_t switch_count_ = 0;
+  std::array<std::atomic<Switch*>, table_size> table_{};
+};
+
+}  // namespace lens::detail
