@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/trace/run_file.h"
+
+#include <cerrno>
+#include <fstream>
+#include <stdexcept>
+#include <system_error>
+
+#include <nlohmann/json.hpp>
+
+namespace lens::trace {
+namespace {
+
+using nlohmann::json;
+
+json parse_file(const std::filesystem::path& file) try {
+  std::ifstream stream(file);
+  return json::parse(stream);
+} catch (const json::exception&) {
+  throw std::invalid_argument("not a JSON document");
+}
+
+json rank_to_json(const RankExit& rank) {
+  json object{{"rank", rank.rank}};
+  if (rank.signal != 0) {
+    object["signal"] = rank.signal;
+  } else {
+    object["exit_code"] = rank.exit_code;
+  }
+  return object;
+}
+
+}  // namespace
+
+void write_run_file(const std::filesystem::path& directory, const RunFile& run) {
+  json object{{"run_id", run.run_id},           {"command", run.command},   {"span_groups", run.span_groups},
+              {"world_size", run.world_size}, {"start_ns", run.start_ns}, {"end_ns", run.end_ns},
+              {"ranks", json::array()}};
+  for (const RankExit& rank : run.ranks) object["ranks"].push_back(rank_to_json(rank));
+
+  auto file = directory / "run.json", unfinished = directory / ".run.json";
+  std::ofstream stream(unfinished);
+  stream << object.dump(2, ' ', false, json::error_handler_t::replace) << '\n';
+  stream.close();
+  if (!stream) throw std::system_error(errno, std::generic_category(), unfinished.string());
+  std::filesystem::rename(unfinished, file);
+}
+
+std::optional<RunFile> read_run_file(const std::filesystem::path& directory) try {
+  auto file = directory / "run.json";
+  if (!std::filesystem::exists(file)) return std::nullopt;
+  json object = parse_file(file);
+  RunFile run;
+  run.run_id = object.value("run_id", "");
+  run.command = object.value("command", std::vector<std::string>{});
+  run.span_groups = object.value("span_groups", "");
+  run.world_size = object.value("world_size", 0);
+  run.start_ns = object.value("start_ns", std::uint64_t{0});
+  run.end_ns = object.value("end_ns", std::uint64_t{0});
+  for (const json& rank : object.value("ranks", json::array())) {
+    run.ranks.push_back({rank.value("rank", 0), rank.value("exit_code", 0), rank.value("signal", 0)});
+  }
+  return run;
+} catch (const json::exception&) {
+  throw std::invalid_argument("not what `lens run` writes");
+}
+
+Status read_status_file(const std::filesystem::path& file) try {
+  json object = parse_file(file);
+  auto count = [&](const char* name) { return object.value(name, std::uint64_t{0}); };
+  return {count("spans_recorded"), count("spans_exported"), count("spans_dropped"), count("spans_truncated")};
+} catch (const json::exception&) {
+  throw std::invalid_argument("not a status file");
+}
+
+}  // namespace lens::trace

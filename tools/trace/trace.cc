@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/trace/trace.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <system_error>
+
+namespace lens::trace {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum class Role { spans, status, other };
+
+// Files that hold spans by their name or may do so by their content; what belongs to a run beside them is known.
+Role role_of(const std::string& name) {
+  if (name.starts_with("status-") && name.ends_with(".json")) return Role::status;
+  bool is_rank_log = name.starts_with("rank") && name.ends_with(".log");
+  bool is_other_signal = name.starts_with("metrics-") || name.starts_with("logs-");
+  if (name == "run.json" || name.starts_with('.') || is_rank_log || is_other_signal) return Role::other;
+  return Role::spans;
+}
+
+void add_status(Trace& trace, const fs::path& file) try {
+  trace.statuses.push_back(read_status_file(file));
+} catch (const std::invalid_argument& error) {
+  trace.problems.push_back({file, 0, error.what()});
+}
+
+void read_run(Trace& trace) try {
+  trace.run = read_run_file(trace.path);
+} catch (const std::invalid_argument& error) {
+  trace.problems.push_back({trace.path / "run.json", 0, error.what()});
+}
+
+void read_file(const fs::path& path, otlp::TraceDecoder& decoder, otlp::TraceVisitor& visitor, ReadResult& result) try {
+  TraceFile file(path);
+  bool has_message = false;
+  while (auto message = file.next()) {
+    try {
+      decoder.decode(*message, visitor);
+      has_message = true;
+    } catch (const otlp::DecodeError& error) {
+      file.report(std::string("not a trace message: ") + error.what());
+    }
+  }
+  if (has_message) {
+    ++result.file_count;
+    result.size_bytes += file.size_bytes();
+  }
+  result.problems.insert(result.problems.end(), file.problems().begin(), file.problems().end());
+} catch (const std::system_error& error) {
+  result.problems.push_back({path, 0, error.code().message()});
+}
+
+}  // namespace
+
+Trace open_trace(const fs::path& path) {
+  Trace trace;
+  trace.path = path;
+  if (!fs::exists(path)) throw std::invalid_argument(path.string() + " does not exist");
+  if (!fs::is_directory(path)) {
+    trace.files.push_back(path);
+    return trace;
+  }
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(path)) {
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  for (const fs::path& file : files) {
+    switch (role_of(file.filename().string())) {
+      case Role::spans: trace.files.push_back(file); break;
+      case Role::status: add_status(trace, file); break;
+      case Role::other: break;
+    }
+  }
+  read_run(trace);
+  return trace;
+}
+
+ReadResult read_spans(const Trace& trace, otlp::TraceVisitor& visitor) {
+  ReadResult result;
+  otlp::TraceDecoder decoder;
+  for (const fs::path& file : trace.files) read_file(file, decoder, visitor, result);
+  return result;
+}
+
+std::optional<fs::path> newest_run(const fs::path& parent) {
+  std::optional<fs::path> newest;
+  fs::file_time_type newest_time;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(parent, ignored)) {
+    if (!entry.is_directory(ignored)) continue;
+    auto time = entry.last_write_time(ignored);
+    if (!newest || std::pair(time, entry.path()) > std::pair(newest_time, *newest)) {
+      newest = entry.path();
+      newest_time = time;
+    }
+  }
+  return newest;
+}
+
+}  // namespace lens::trace
