@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "examples/gpt/schedule.h"
+
+#include <algorithm>
+
+namespace gpt {
+namespace {
+
+// A microbatch that is followed at once by its own backward pass, as all are on the last stage, has nothing to gain.
+int64_t layers_to_offload(const Arguments& arguments, const Stage& stage, int64_t num_warmup) {
+  if (!arguments.cpu_offloading || num_warmup == 0) return 0;
+  return arguments.cpu_offloading_num_layers > 0 ? arguments.cpu_offloading_num_layers : stage.num_layers();
+}
+
+}  // namespace
+
+Schedule::Schedule(const Arguments& arguments, const Layout& layout, Stage& stage, PipelineLink& link,
+                   GradSync& gradients)
+    : arguments_(arguments),
+      layout_(layout),
+      stage_(stage),
+      link_(link),
+      gradients_(gradients),
+      num_microbatches_(arguments.global_batch_size / (arguments.micro_batch_size * layout.data_size)),
+      num_warmup_(std::min<int64_t>(layout.pipeline_size - 1 - layout.stage(), num_microbatches_)),
+      offloaded_layers_(layers_to_offload(arguments, stage, num_warmup_)),
+      activation_shape_{arguments.micro_batch_size, arguments.seq_length, arguments.hidden_size} {}
+
+double Schedule::forward_backward(const Sampler& samples, int64_t first_sample) {
+  gradients_.zero();
+  double loss = 0;
+  for (int64_t microbatch = 0; microbatch < num_microbatches_; ++microbatch) {
+    loss += forward_step(samples, first_sample, microbatch);
+    if (microbatch >= num_warmup_) backward_step(microbatch - num_warmup_);
+  }
+  for (int64_t microbatch = num_microbatches_ - num_warmup_; microbatch < num_microbatches_; ++microbatch)
+    backward_step(microbatch);
+  link_.flush();
+  return loss;
+}
+
+double Schedule::forward_only(const Sampler& samples, int64_t first_sample) {
+  const torch::NoGradGuard no_grad;
+  double loss = 0;
+  for (int64_t microbatch = 0; microbatch < num_microbatches_; ++microbatch) {
+    const auto input = link_.receive_activations(activation_shape_);
+    const auto output = run_stage(input, get_batch(samples, first_sample, microbatch), nullptr);
+    link_.send_activations(output);
+    loss += loss_of(output);
+  }
+  link_.flush();
+  return loss;
+}
+
+double Schedule::forward_step(const Sampler& samples, int64_t first_sample, int64_t microbatch) {
+  InFlight flight{.input = recv_forward(), .output = {}, .offloaded = {}};
+  if (flight.input.defined()) flight.input.requires_grad_(true);
+  const Batch batch = get_batch(samples, first_sample, microbatch);
+  SavedActivations saved;
+  flight.output = run_stage(flight.input, batch, offloaded_layers_ > 0 ? &saved : nullptr);
+  send_forward(flight.output);
+  if (offloaded_layers_ > 0) flight.offloaded = OffloadedActivations::offload(saved, arguments_.cpu_offloading_dir);
+  const double loss = loss_of(flight.output);
+  in_flight_.push_back(std::move(flight));
+  return loss;
+}
+
+void Schedule::backward_step(int64_t microbatch) {
+  InFlight flight = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  const auto output_gradient = recv_backward();
+  if (offloaded_layers_ > 0) flight.offloaded.reload();
+  if (microbatch == num_microbatches_ - 1) gradients_.expect_last();
+  flight.output.backward(output_gradient);
+  if (flight.input.defined()) send_backward(flight.input.grad());
+}
+
+// The loss is divided by the number of microbatches, so that their gradients add up to the mean's.
+at::Tensor Schedule::run_stage(const at::Tensor& input, const Batch& batch, SavedActivations* saved) {
+  const auto output = stage_.forward(layout_.is_first_stage() ? batch.tokens : input, saved, offloaded_layers_);
+  if (!layout_.is_last_stage()) return output;
+  return torch::nn::functional::cross_entropy(output.flatten(0, 1), batch.targets.flatten()) / num_microbatches_;
+}
+
+double Schedule::loss_of(const at::Tensor& output) const { return layout_.is_last_stage() ? output.item<double>() : 0; }
+
+// Only the first stage reads tokens and only the last reads targets.
+Batch Schedule::get_batch(const Sampler& samples, int64_t first_sample, int64_t microbatch) const {
+  if (!layout_.is_first_stage() && !layout_.is_last_stage()) return {};
+  const int64_t share = microbatch * layout_.data_size + layout_.replica();
+  return samples.batch(first_sample + share * arguments_.micro_batch_size, arguments_.micro_batch_size);
+}
+
+at::Tensor Schedule::recv_forward() {
+  if (!link_.has_previous()) return {};
+  return link_.receive_activations(activation_shape_);
+}
+
+void Schedule::send_forward(const at::Tensor& output) {
+  if (!link_.has_next()) return;
+  link_.send_activations(output.detach());
+}
+
+at::Tensor Schedule::recv_backward() {
+  if (!link_.has_next()) return {};
+  return link_.receive_gradients(activation_shape_);
+}
+
+void Schedule::send_backward(const at::Tensor& gradient) {
+  if (!link_.has_previous()) return;
+  link_.send_gradients(gradient);
+}
+
+}  // namespace gpt

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "examples/gpt/training.h"
+
+#include "examples/gpt/checkpoint.h"
+#include "examples/gpt/dataset.h"
+#include "examples/gpt/evaluate.h"
+#include "examples/gpt/generate.h"
+#include "examples/gpt/optimizer.h"
+#include "examples/gpt/schedule.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+
+namespace gpt {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Everything that a run holds, made in the order in which it depends on each other.
+class Trainer {
+ public:
+  Trainer(const Arguments& arguments, const Layout& layout)
+      : arguments_(arguments),
+        layout_(layout),
+        groups_(layout, std::chrono::minutes(arguments.distributed_timeout_minutes)),
+        link_(layout, groups_.pipeline),
+        stage_(make_stage(arguments, layout)),
+        gradients_(stage_->parameters(), groups_.data, arguments.ddp_bucket_size),
+        optimizer_(arguments, stage_->parameters(), gradients_, groups_.pipeline),
+        schedule_(arguments, layout, *stage_, link_, gradients_),
+        state_{*stage_, optimizer_.adam(), arguments.seed} {}
+
+  void load();
+  void train();
+  void generate_text();
+
+ private:
+  struct StepResult {
+    double loss;
+    Optimizer::Step update;
+    double learning_rate;
+  };
+
+  static std::shared_ptr<Stage> make_stage(const Arguments& arguments, const Layout& layout);
+
+  void train_iterations();
+  StepResult train_step();
+  void log(const StepResult& step);
+  void evaluate_and_log();
+  void save();
+  bool is_due(int64_t interval) const;
+
+  const Arguments& arguments_;
+  const Layout& layout_;
+  Groups groups_;
+  PipelineLink link_;
+  std::shared_ptr<Stage> stage_;
+  GradSync gradients_;
+  Optimizer optimizer_;
+  Schedule schedule_;
+  TrainingState state_;
+  std::optional<Dataset> data_;
+  Clock::time_point last_log_ = Clock::now();
+};
+
+std::shared_ptr<Stage> Trainer::make_stage(const Arguments& arguments, const Layout& layout) {
+  const ModelShape shape{arguments.num_layers, arguments.hidden_size, arguments.num_attention_heads,
+                         arguments.max_position_embeddings};
+  return std::make_shared<Stage>(shape, layout.stage(), layout.pipeline_size, static_cast<uint64_t>(arguments.seed));
+}
+
+void Trainer::load() { load_checkpoint(arguments_.load, state_, layout_); }
+
+void Trainer::train() {
+  const bool evaluates = arguments_.eval_interval > 0 && arguments_.eval_iters > 0;
+  const std::string path = arguments_.data_path.empty() ? default_text_path() : arguments_.data_path;
+  data_.emplace(path, arguments_.valid_fraction, arguments_.seq_length, static_cast<uint64_t>(state_.seed), evaluates);
+  if (layout_.rank == 0)
+    std::printf(" byte-frequency entropy of the text: %.6f (the loss of a model that has learnt only that)\n",
+                unigram_entropy(data_->train_text));
+  last_log_ = Clock::now();
+  while (state_.iteration < arguments_.train_iters) {
+    const StepResult step = train_step();
+    if (state_.iteration % arguments_.log_interval == 0) log(step);
+    if (evaluates && is_due(arguments_.eval_interval)) evaluate_and_log();
+    if (!arguments_.save.empty() && is_due(arguments_.save_interval)) save();
+  }
+}
+
+bool Trainer::is_due(int64_t interval) const {
+  return state_.iteration % interval == 0 || state_.iteration == arguments_.train_iters;
+}
+
+Trainer::StepResult Trainer::train_step() {
+  const double rate = learning_rate(arguments_, state_.iteration + 1);
+  const double loss = schedule_.forward_backward(data_->train, state_.consumed_samples);
+  gradients_.finish();
+  const auto update = optimizer_.step(rate);
+  ++state_.iteration;
+  state_.consumed_samples += arguments_.global_batch_size;
+  return {mean_over_replicas(loss, layout_, groups_.world), update, rate};
+}
+
+void Trainer::log(const StepResult& step) {
+  const std::chrono::duration<double, std::milli> elapsed = Clock::now() - last_log_;
+  last_log_ = Clock::now();
+  if (!layout_.is_last_rank()) return;
+  std::printf(
+      " iteration %8lld/%8lld | consumed samples: %12lld | elapsed time per iteration (ms): %.1f |"
+      " learning rate: %.6E | lm loss: %.6E | grad norm: %.3f |%s\n",
+      static_cast<long long>(state_.iteration), static_cast<long long>(arguments_.train_iters),
+      static_cast<long long>(state_.consumed_samples), elapsed.count() / static_cast<double>(arguments_.log_interval),
+      step.learning_rate, step.loss, step.update.grad_norm, step.update.updated ? "" : " update skipped |");
+}
+
+void Trainer::evaluate_and_log() {
+  const double loss = evaluate(schedule_, *data_->valid, arguments_, layout_, groups_.world);
+  if (!layout_.is_last_rank()) return;
+  std::printf(" validation loss at iteration %lld | lm loss value: %.6E | lm loss PPL: %.6E |\n",
+              static_cast<long long>(state_.iteration), loss, std::exp(loss));
+}
+
+void Trainer::save() { save_checkpoint(arguments_.save, state_, layout_, groups_.world); }
+
+void Trainer::generate_text() {
+  // The replicas hold the same model; one of them is enough.
+  if (arguments_.generate_tokens == 0 || layout_.replica() != 0) return;
+  const std::string text = generate(arguments_, layout_, *stage_, link_, groups_.pipeline);
+  if (layout_.is_last_stage()) std::printf(" generated: %s\n", text.c_str());
+}
+
+}  // namespace
+
+void pretrain(const Arguments& arguments, const Layout& layout) {
+  Trainer trainer(arguments, layout);
+  if (!arguments.load.empty()) trainer.load();
+  trainer.train();
+  trainer.generate_text();
+}
+
+}  // namespace gpt
