@@ -2,15 +2,17 @@
 #include "src/base/file.h"
 
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 namespace lens::base {
 
 std::optional<std::string> read_file(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
-  std::string content{std::istreambuf_iterator<char>{file}, {}};
   if (!file) return std::nullopt;
-  return content;
+  std::ostringstream content;
+  if (file.peek() != std::ifstream::traits_type::eof()) content << file.rdbuf();
+  if (file.bad()) return std::nullopt;
+  return std::move(content).str();
 }
 
 }  // namespace lens::base

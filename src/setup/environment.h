@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one place that reads the environment, and the one table of what is read from it. The configuration, its
+// documentation and its error messages all come from the table.
+//
+// Threads: getenv is only safe while no thread changes the environment: everything here is called by set-up.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lens/config.h"
+#include "src/setup/setting.h"
+
+namespace lens::setup {
+
+enum class Family {
+  prefixed,  ///< <PREFIX>_KEY; a malformed value is the user's error
+  standard,  ///< KEY; a malformed value warns and keeps the default
+  otlp,      ///< OTEL_EXPORTER_OTLP_KEY, and OTEL_EXPORTER_OTLP_{TRACES,METRICS,LOGS}_KEY which win; else as standard
+  detected,  ///< KEY, set by launchers, schedulers and drivers; read by rank, identity and resource
+};
+
+struct Variable {
+  Family family;
+  std::string_view key;
+  std::string_view aliases;  ///< other keys of the same meaning, comma-separated, asked after it
+  std::string_view type;
+  std::string_view fallback;  ///< the default, for people
+  std::string_view meaning;
+  void (*apply)(Config&, const Setting&) = nullptr;           ///< of a prefixed or standard variable
+  void (*apply_otlp)(OtlpConfig&, const Setting&) = nullptr;  ///< of an otlp variable
+  bool empty_is_a_value = false;                              ///< set to nothing means something else than unset
+};
+
+std::span<const Variable> variables();
+
+/// The value of an unprefixed variable, given its key in the table; aliases are asked too. Trimmed; nothing when unset,
+/// empty or blank (unless the table says that empty is a value).
+std::optional<std::string> read_variable(std::string_view key);
+
+/// The first that is set: `<prefix>_KEY`, its aliases, then the same with the next prefix.
+std::optional<Setting> find_setting(const Variable& variable, std::span<const std::string> prefixes);
+
+/// One warning for each variable of the environment that begins with a prefix but is not in the table, naming the
+/// nearest.
+std::vector<std::string> unknown_variables(std::span<const std::string> prefixes);
+
+}  // namespace lens::setup
