@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "examples/gpt/checkpoint.h"
+#include "lens/megatron.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -12,6 +13,8 @@
 #include <string_view>
 
 namespace gpt {
+
+namespace mg = lens::megatron;
 namespace {
 
 namespace fs = std::filesystem;
@@ -57,8 +60,18 @@ void write_atomically(const fs::path& path, std::string_view content) {
   if (fsync(folder.fd) != 0) throw_errno("write", path.parent_path());
 }
 
+void write_rank_file(const fs::path& path, const std::string& content) {
+  auto span = lens::managed_span(mg::SpanGroup::checkpoint, mg::save_checkpoint_io_write);
+  std::error_code failed;
+  fs::create_directories(path.parent_path(), failed);
+  if (failed)
+    throw std::runtime_error("checkpoint: cannot create " + path.parent_path().string() + ": " + failed.message());
+  write_atomically(path, content);
+}
+
 // The state as bytes, taken while no one trains on.
 std::string state_dict(const TrainingState& state, const Layout& layout) {
+  auto span = lens::managed_span(mg::SpanGroup::checkpoint, mg::save_checkpoint_state_dict);
   torch::serialize::OutputArchive archive, model, optimizer;
   state.stage.save(model);
   state.optimizer.save(optimizer);
@@ -102,6 +115,7 @@ void restore(const std::string& content, TrainingState& state, const Layout& lay
 }
 
 std::string read_file(const fs::path& path) {
+  auto span = lens::managed_span(mg::SpanGroup::load_checkpoint, mg::load_checkpoint_io_read);
   std::ifstream file(path, std::ios::binary);
   if (!file) throw_errno("open", path);
   std::string content(std::istreambuf_iterator<char>(file), {});
@@ -127,18 +141,15 @@ std::string first_line(std::string_view message) { return std::string(message.su
 
 void save_checkpoint(const std::string& directory, const TrainingState& state, const Layout& layout,
                      const Group& world) {
+  auto span = lens::managed_span(mg::SpanGroup::checkpoint, mg::save_checkpoint, mg::iteration = state.iteration);
   const fs::path path = rank_file(directory, state.iteration, layout.rank);
-  const std::string content = state_dict(state, layout);
-  std::error_code failed;
-  fs::create_directories(path.parent_path(), failed);
-  if (failed)
-    throw std::runtime_error("checkpoint: cannot create " + path.parent_path().string() + ": " + failed.message());
-  write_atomically(path, content);
+  write_rank_file(path, state_dict(state, layout));
   world.barrier();
   if (layout.rank == 0) write_atomically(fs::path(directory) / tracker_name, std::to_string(state.iteration) + '\n');
 }
 
 void load_checkpoint(const std::string& directory, TrainingState& state, const Layout& layout) {
+  auto span = lens::managed_span(mg::SpanGroup::load_checkpoint, mg::load_checkpoint);
   const fs::path path = rank_file(directory, latest_iteration(directory), layout.rank);
   const std::string content = read_file(path);
   try {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "examples/gpt/generate.h"
+#include "lens/megatron.h"
 
 #include <algorithm>
 
 namespace gpt {
+
+namespace mg = lens::megatron;
 namespace {
 
 // The likeliest byte after the text, known to every stage. Each byte costs a whole forward pass over what the model
@@ -29,7 +32,9 @@ char next_byte(const std::string& text, const Arguments& arguments, const Layout
 
 std::string generate(const Arguments& arguments, const Layout& layout, Stage& stage, PipelineLink& link,
                      const Group& pipeline) {
+  auto span = lens::managed_span(mg::SpanGroup::inference, mg::inference_request);
   const torch::NoGradGuard no_grad;
+  stage.eval();
   std::string text = arguments.prompt;
   for (int64_t i = 0; i < arguments.generate_tokens; ++i)
     text += next_byte(text, arguments, layout, stage, link, pipeline);

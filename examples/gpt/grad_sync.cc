@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "examples/gpt/grad_sync.h"
+#include "lens/megatron.h"
 
 #include <torch/csrc/autograd/function_hook.h>
 
@@ -7,6 +8,8 @@
 #include <utility>
 
 namespace gpt {
+
+namespace mg = lens::megatron;
 
 // Runs after a parameter's gradient has been accumulated, on the thread that called backward.
 class GradSync::Hook : public torch::autograd::FunctionPostHook {
@@ -57,6 +60,7 @@ void GradSync::add_bucket(std::vector<at::Tensor> parameters) {
 }
 
 void GradSync::zero() {
+  step_ = lens::current_context();
   for (auto& bucket : buckets_) bucket->gradients.zero_();
 }
 
@@ -70,11 +74,13 @@ void GradSync::on_accumulated(Bucket& bucket) {
 }
 
 void GradSync::start(Bucket& bucket) {
+  auto span = lens::managed_span(mg::SpanGroup::communication, mg::grad_sync_start, {.parent = step_});
   bucket.gradients.div_(data_.size());
   bucket.reducing = data_.start_all_reduce_sum(bucket.gradients);
 }
 
 void GradSync::finish() {
+  auto span = lens::managed_span(mg::SpanGroup::communication, mg::grad_sync_finish);
   last_ = false;
   for (auto& bucket : buckets_) {
     TORCH_CHECK(bucket->reducing, "the last backward pass did not reach every parameter");

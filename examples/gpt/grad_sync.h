@@ -9,13 +9,15 @@
 #include <memory>
 #include <vector>
 
+#include "lens/context.h"
+
 namespace gpt {
 
 // Gradients live in a few flat buffers (buckets), filled from the model's end to its beginning as the backward pass
 // is. When the last microbatch's backward has accumulated into every parameter of a bucket, its all-reduce starts, and
 // goes on beside the rest of that backward pass.
 //
-// Per iteration: zero; backward passes; expect_last; the last backward pass; finish.
+// Per iteration, within the step's span: zero; backward passes; expect_last; the last backward pass; finish.
 class GradSync {
  public:
   // bucket_size is in parameters. Outlives every backward pass of the parameters.
@@ -48,6 +50,7 @@ class GradSync {
   const Group& data_;
   std::vector<std::unique_ptr<Bucket>> buckets_;  // hooks refer to them
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;
+  lens::SpanContext step_;  // reductions are the step's work, not the backward pass's that they run beside
   bool last_ = false;
 };
 

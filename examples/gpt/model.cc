@@ -2,6 +2,7 @@
 #include "examples/gpt/model.h"
 
 #include "examples/gpt/seeds.h"
+#include "lens/megatron.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 
@@ -11,6 +12,9 @@
 #include <string_view>
 
 namespace gpt {
+
+namespace mg = lens::megatron;
+
 namespace {
 
 constexpr double init_std = 0.02;
@@ -42,9 +46,8 @@ void init_weights(torch::nn::Module& module, const ModelShape& shape, uint64_t s
 
 }  // namespace
 
-TransformerLayer::TransformerLayer(const ModelShape& shape, int64_t index)
-    : index_(index),
-      heads_(shape.num_attention_heads),
+TransformerLayer::TransformerLayer(const ModelShape& shape)
+    : heads_(shape.num_attention_heads),
       causal_mask_(causal_mask(shape.max_positions)),
       attention_norm_(torch::nn::LayerNormOptions({shape.hidden_size})),
       mlp_norm_(torch::nn::LayerNormOptions({shape.hidden_size})),
@@ -60,9 +63,19 @@ TransformerLayer::TransformerLayer(const ModelShape& shape, int64_t index)
   register_module("down", down_);
 }
 
+// Layers are traced as parts of a training microbatch only: evaluation and generation have one span for all they do.
+at::Tensor TransformerLayer::traced(lens::Name name, auto&& body) const {
+  if (!is_training()) return body();
+  auto span = lens::managed_span(mg::SpanGroup::layer, name);
+  return body();
+}
+
 at::Tensor TransformerLayer::forward(const at::Tensor& x, SavedActivations* saved) {
-  const auto attended = keep(keep(x, saved) + self_attention(x, saved), saved);
-  return attended + mlp(attended, saved);
+  return traced(mg::layer_forward, [&] {
+    const auto mixed = traced(mg::layer_self_attention, [&] { return self_attention(keep(x, saved), saved); });
+    const auto attended = keep(x + mixed, saved);
+    return attended + traced(mg::layer_mlp, [&] { return mlp(attended, saved); });
+  });
 }
 
 at::Tensor TransformerLayer::self_attention(const at::Tensor& x, SavedActivations* saved) {
@@ -94,7 +107,7 @@ Stage::Stage(const ModelShape& shape, int stage, int stages, uint64_t seed) : hi
   }
   const int64_t share = shape.num_layers / stages;
   for (int64_t index = stage * share; index < (stage + 1) * share; ++index)
-    layers_.push_back(add("layer_" + std::to_string(index), std::make_shared<TransformerLayer>(shape, index)));
+    layers_.push_back(add("layer_" + std::to_string(index), std::make_shared<TransformerLayer>(shape)));
   if (stage == stages - 1) {
     final_norm_ = add("final_norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({shape.hidden_size})));
     head_ = add("head", torch::nn::Linear(torch::nn::LinearOptions(shape.hidden_size, vocabulary_size).bias(false)));

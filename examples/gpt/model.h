@@ -5,7 +5,10 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
+
+#include "lens/span.h"
 
 namespace gpt {
 
@@ -25,17 +28,16 @@ using SavedActivations = std::vector<at::Tensor>;
 // A pre-norm transformer layer: x + attention(norm(x)), then x + mlp(norm(x)).
 class TransformerLayer : public torch::nn::Module {
  public:
-  // index counts the layers of the whole model from 0.
-  TransformerLayer(const ModelShape& shape, int64_t index);
+  explicit TransformerLayer(const ModelShape& shape);
 
   // x: [samples, positions, hidden_size], and so is the result. Appends to saved unless it is null.
   at::Tensor forward(const at::Tensor& x, SavedActivations* saved);
 
  private:
+  at::Tensor traced(lens::Name name, auto&& body) const;
   at::Tensor self_attention(const at::Tensor& x, SavedActivations* saved);
   at::Tensor mlp(const at::Tensor& x, SavedActivations* saved);
 
-  int64_t index_;
   int64_t heads_;
   at::Tensor causal_mask_;  // [1, positions, positions]: 0 where a position may look, else minus infinity
   torch::nn::LayerNorm attention_norm_, mlp_norm_;

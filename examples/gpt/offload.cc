@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "examples/gpt/offload.h"
+#include "lens/megatron.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -12,6 +13,8 @@
 #include <utility>
 
 namespace gpt {
+
+namespace mg = lens::megatron;
 namespace {
 
 [[noreturn]] void throw_errno(const std::string& what) {
@@ -62,6 +65,7 @@ OffloadedActivations::~OffloadedActivations() {
 }
 
 OffloadedActivations OffloadedActivations::offload(const SavedActivations& saved, const std::string& directory) {
+  auto span = lens::managed_span(mg::SpanGroup::activation_offload, mg::activation_offload);
   OffloadedActivations offloaded;
   offloaded.file_ = open_temporary(directory);
   std::unordered_set<const c10::StorageImpl*> seen;  // several tensors may be views of one storage
@@ -81,6 +85,7 @@ OffloadedActivations OffloadedActivations::offload(const SavedActivations& saved
 }
 
 void OffloadedActivations::reload() {
+  auto span = lens::managed_span(mg::SpanGroup::activation_offload, mg::activation_reload);
   off_t offset = 0;
   for (size_t i = 0; i < storages_.size(); ++i) {
     storages_[i].set_data_ptr_noswap(c10::GetAllocator(c10::kCPU)->allocate(sizes_[i]));

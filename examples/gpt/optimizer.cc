@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "examples/gpt/optimizer.h"
+#include "lens/megatron.h"
 
 #include <cmath>
 #include <numbers>
 
 namespace gpt {
+
+namespace mg = lens::megatron;
 namespace {
 
 // Weight decay is for matrices; norms and biases have one dimension.
@@ -41,14 +44,24 @@ Optimizer::Optimizer(const Arguments& arguments, const std::vector<at::Tensor>& 
       adam_(parameter_groups(arguments, parameters)) {}
 
 Optimizer::Step Optimizer::step(double learning_rate) {
-  auto squared_norm = gradients_.squared_norm();
-  pipeline_.all_reduce_sum(squared_norm);
-  const double norm = std::sqrt(squared_norm.item<double>());
-  if (!std::isfinite(norm)) return {norm, false};
+  auto span = lens::managed_span(mg::SpanGroup::optimizer, mg::optimizer_step);
+  const double norm = global_norm();
+  const bool finite = std::isfinite(norm);
+  if (finite) update(norm, learning_rate);
+  span.set(mg::grad_norm = norm, mg::update_successful = finite);
+  return {norm, finite};
+}
+
+double Optimizer::global_norm() const {
+  auto squared = gradients_.squared_norm();
+  pipeline_.all_reduce_sum(squared);
+  return std::sqrt(squared.item<double>());
+}
+
+void Optimizer::update(double norm, double learning_rate) {
   if (clip_grad_ > 0 && norm > clip_grad_) gradients_.scale(clip_grad_ / norm);
   for (auto& group : adam_.param_groups()) group.options().set_lr(learning_rate);
   adam_.step();
-  return {norm, true};
 }
 
 }  // namespace gpt

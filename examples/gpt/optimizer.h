@@ -29,6 +29,9 @@ class Optimizer {
   torch::optim::AdamW& adam() { return adam_; }
 
  private:
+  double global_norm() const;
+  void update(double norm, double learning_rate);
+
   GradSync& gradients_;
   const Group& pipeline_;
   double clip_grad_;

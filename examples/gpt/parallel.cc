@@ -68,7 +68,6 @@ Layout layout_from_env() {
   Layout layout;
   layout.world_size = integer_from_env("WORLD_SIZE", "1", 1);
   layout.rank = integer_from_env("RANK", "0", 0);
-  layout.local_rank = integer_from_env("LOCAL_RANK", "0", 0);
   if (layout.rank >= layout.world_size)
     throw std::invalid_argument("RANK=" + std::to_string(layout.rank) +
                                 " must be less than WORLD_SIZE=" + std::to_string(layout.world_size));

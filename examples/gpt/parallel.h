@@ -15,7 +15,6 @@ namespace gpt {
 struct Layout {
   int rank = 0;
   int world_size = 1;
-  int local_rank = 0;
   int pipeline_size = 1;
   int data_size = 1;
 
@@ -27,7 +26,7 @@ struct Layout {
   bool is_last_rank() const { return rank == world_size - 1; }
 };
 
-// Reads RANK, WORLD_SIZE and LOCAL_RANK; without them, one rank. Throws std::invalid_argument for a malformed one.
+// Reads RANK and WORLD_SIZE; without them, one rank. Throws std::invalid_argument for a malformed one.
 Layout layout_from_env();
 
 // One communicator: the ranks that share something. All calls block until done, and throw std::runtime_error naming

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "examples/gpt/schedule.h"
+#include "lens/megatron.h"
+#include "lens/propagation.h"
 
 #include <algorithm>
 
 namespace gpt {
+
+namespace mg = lens::megatron;
 namespace {
 
 // A microbatch that is followed at once by its own backward pass, as all are on the last stage, has nothing to gain.
@@ -27,7 +31,8 @@ Schedule::Schedule(const Arguments& arguments, const Layout& layout, Stage& stag
       activation_shape_{arguments.micro_batch_size, arguments.seq_length, arguments.hidden_size} {}
 
 double Schedule::forward_backward(const Sampler& samples, int64_t first_sample) {
-  gradients_.zero();
+  auto span = lens::managed_span(mg::SpanGroup::forward_backward, mg::forward_backward,
+                                 mg::num_microbatches = num_microbatches_);
   double loss = 0;
   for (int64_t microbatch = 0; microbatch < num_microbatches_; ++microbatch) {
     loss += forward_step(samples, first_sample, microbatch);
@@ -41,23 +46,28 @@ double Schedule::forward_backward(const Sampler& samples, int64_t first_sample) 
 
 double Schedule::forward_only(const Sampler& samples, int64_t first_sample) {
   const torch::NoGradGuard no_grad;
+  stage_.eval();
   double loss = 0;
   for (int64_t microbatch = 0; microbatch < num_microbatches_; ++microbatch) {
     const auto input = link_.receive_activations(activation_shape_);
-    const auto output = run_stage(input, get_batch(samples, first_sample, microbatch), nullptr);
+    const auto output = run_stage(input, draw_batch(samples, first_sample, microbatch), nullptr);
     link_.send_activations(output);
     loss += loss_of(output);
   }
   link_.flush();
+  stage_.train();
   return loss;
 }
 
 double Schedule::forward_step(const Sampler& samples, int64_t first_sample, int64_t microbatch) {
-  InFlight flight{.input = recv_forward(), .output = {}, .offloaded = {}};
+  InFlight flight{.input = recv_forward(microbatch), .output = {}, .offloaded = {}};
   if (flight.input.defined()) flight.input.requires_grad_(true);
   const Batch batch = get_batch(samples, first_sample, microbatch);
   SavedActivations saved;
-  flight.output = run_stage(flight.input, batch, offloaded_layers_ > 0 ? &saved : nullptr);
+  {
+    auto span = lens::managed_span(mg::SpanGroup::microbatch, mg::microbatch_forward, mg::microbatch_id = microbatch);
+    flight.output = run_stage(flight.input, batch, offloaded_layers_ > 0 ? &saved : nullptr);
+  }
   send_forward(flight.output);
   if (offloaded_layers_ > 0) flight.offloaded = OffloadedActivations::offload(saved, arguments_.cpu_offloading_dir);
   const double loss = loss_of(flight.output);
@@ -71,7 +81,10 @@ void Schedule::backward_step(int64_t microbatch) {
   const auto output_gradient = recv_backward();
   if (offloaded_layers_ > 0) flight.offloaded.reload();
   if (microbatch == num_microbatches_ - 1) gradients_.expect_last();
-  flight.output.backward(output_gradient);
+  {
+    auto span = lens::managed_span(mg::SpanGroup::microbatch, mg::microbatch_backward);
+    flight.output.backward(output_gradient);
+  }
   if (flight.input.defined()) send_backward(flight.input.grad());
 }
 
@@ -84,30 +97,47 @@ at::Tensor Schedule::run_stage(const at::Tensor& input, const Batch& batch, Save
 
 double Schedule::loss_of(const at::Tensor& output) const { return layout_.is_last_stage() ? output.item<double>() : 0; }
 
-// Only the first stage reads tokens and only the last reads targets.
-Batch Schedule::get_batch(const Sampler& samples, int64_t first_sample, int64_t microbatch) const {
-  if (!layout_.is_first_stage() && !layout_.is_last_stage()) return {};
+Batch Schedule::draw_batch(const Sampler& samples, int64_t first_sample, int64_t microbatch) const {
   const int64_t share = microbatch * layout_.data_size + layout_.replica();
   return samples.batch(first_sample + share * arguments_.micro_batch_size, arguments_.micro_batch_size);
 }
 
-at::Tensor Schedule::recv_forward() {
+// Only the first stage reads tokens and only the last reads targets.
+Batch Schedule::get_batch(const Sampler& samples, int64_t first_sample, int64_t microbatch) const {
+  if (!layout_.is_first_stage() && !layout_.is_last_stage()) return {};
+  auto span = lens::managed_span(mg::SpanGroup::data_loading, mg::data_loading_get_batch);
+  return draw_batch(samples, first_sample, microbatch);
+}
+
+// The receives that a step begins with wait for the previous stages to begin it: they link to the step there.
+at::Tensor Schedule::recv_forward(int64_t microbatch) {
   if (!link_.has_previous()) return {};
+  const bool warmup = microbatch < num_warmup_;
+  if (warmup || microbatch == 0) {
+    auto span = lens::create_linked_span(mg::SpanGroup::communication, mg::pp_recv_forward_linked,
+                                         lens::get_pp_trace_carrier(), mg::pipeline_parallel_rank = layout_.stage());
+    if (warmup) span.set(mg::dl_microbatch_id = microbatch);
+    return link_.receive_activations(activation_shape_);
+  }
+  auto span = lens::managed_span(mg::SpanGroup::communication, mg::p2p_recv_forward);
   return link_.receive_activations(activation_shape_);
 }
 
 void Schedule::send_forward(const at::Tensor& output) {
   if (!link_.has_next()) return;
+  auto span = lens::managed_span(mg::SpanGroup::communication, mg::p2p_send_forward);
   link_.send_activations(output.detach());
 }
 
 at::Tensor Schedule::recv_backward() {
   if (!link_.has_next()) return {};
+  auto span = lens::managed_span(mg::SpanGroup::communication, mg::p2p_recv_backward);
   return link_.receive_gradients(activation_shape_);
 }
 
 void Schedule::send_backward(const at::Tensor& gradient) {
   if (!link_.has_previous()) return;
+  auto span = lens::managed_span(mg::SpanGroup::communication, mg::p2p_send_backward);
   link_.send_gradients(gradient);
 }
 

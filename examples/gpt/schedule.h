@@ -28,7 +28,7 @@ class Schedule {
   // zero elsewhere.
   double forward_backward(const Sampler& samples, int64_t first_sample);
 
-  // The loss of one global batch, without gradients; as above.
+  // The loss of one global batch, without gradients and without spans of its parts; as above.
   double forward_only(const Sampler& samples, int64_t first_sample);
 
  private:
@@ -42,9 +42,10 @@ class Schedule {
   void backward_step(int64_t microbatch);
   double loss_of(const at::Tensor& output) const;
   at::Tensor run_stage(const at::Tensor& input, const Batch& batch, SavedActivations* saved);
+  Batch draw_batch(const Sampler& samples, int64_t first_sample, int64_t microbatch) const;
   Batch get_batch(const Sampler& samples, int64_t first_sample, int64_t microbatch) const;
 
-  at::Tensor recv_forward();
+  at::Tensor recv_forward(int64_t microbatch);
   void send_forward(const at::Tensor& output);
   at::Tensor recv_backward();
   void send_backward(const at::Tensor& gradient);

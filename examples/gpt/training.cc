@@ -7,6 +7,9 @@
 #include "examples/gpt/generate.h"
 #include "examples/gpt/optimizer.h"
 #include "examples/gpt/schedule.h"
+#include "lens/c10d.h"
+#include "lens/megatron.h"
+#include "lens/propagation.h"
 
 #include <chrono>
 #include <cmath>
@@ -14,6 +17,9 @@
 #include <optional>
 
 namespace gpt {
+
+namespace mg = lens::megatron;
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -21,14 +27,15 @@ using Clock = std::chrono::steady_clock;
 // Everything that a run holds, made in the order in which it depends on each other.
 class Trainer {
  public:
-  Trainer(const Arguments& arguments, const Layout& layout)
+  Trainer(const Arguments& arguments, const Layout& layout, const Groups& groups, bool traced)
       : arguments_(arguments),
         layout_(layout),
-        groups_(layout, std::chrono::minutes(arguments.distributed_timeout_minutes)),
-        link_(layout, groups_.pipeline),
+        groups_(groups),
+        traced_(traced),
+        link_(layout, groups.pipeline),
         stage_(make_stage(arguments, layout)),
-        gradients_(stage_->parameters(), groups_.data, arguments.ddp_bucket_size),
-        optimizer_(arguments, stage_->parameters(), gradients_, groups_.pipeline),
+        gradients_(stage_->parameters(), groups.data, arguments.ddp_bucket_size),
+        optimizer_(arguments, stage_->parameters(), gradients_, groups.pipeline),
         schedule_(arguments, layout, *stage_, link_, gradients_),
         state_{*stage_, optimizer_.adam(), arguments.seed} {}
 
@@ -45,8 +52,8 @@ class Trainer {
 
   static std::shared_ptr<Stage> make_stage(const Arguments& arguments, const Layout& layout);
 
-  void train_iterations();
   StepResult train_step();
+  void share_step_context();
   void log(const StepResult& step);
   void evaluate_and_log();
   void save();
@@ -54,7 +61,8 @@ class Trainer {
 
   const Arguments& arguments_;
   const Layout& layout_;
-  Groups groups_;
+  const Groups& groups_;
+  bool traced_;
   PipelineLink link_;
   std::shared_ptr<Stage> stage_;
   GradSync gradients_;
@@ -74,6 +82,7 @@ std::shared_ptr<Stage> Trainer::make_stage(const Arguments& arguments, const Lay
 void Trainer::load() { load_checkpoint(arguments_.load, state_, layout_); }
 
 void Trainer::train() {
+  auto span = lens::managed_span(mg::SpanGroup::job, mg::train, mg::train_iters = arguments_.train_iters);
   const bool evaluates = arguments_.eval_interval > 0 && arguments_.eval_iters > 0;
   const std::string path = arguments_.data_path.empty() ? default_text_path() : arguments_.data_path;
   data_.emplace(path, arguments_.valid_fraction, arguments_.seq_length, static_cast<uint64_t>(state_.seed), evaluates);
@@ -94,13 +103,25 @@ bool Trainer::is_due(int64_t interval) const {
 }
 
 Trainer::StepResult Trainer::train_step() {
-  const double rate = learning_rate(arguments_, state_.iteration + 1);
-  const double loss = schedule_.forward_backward(data_->train, state_.consumed_samples);
+  auto span = lens::managed_span(mg::SpanGroup::step, mg::train_step, mg::iteration = state_.iteration + 1);
+  share_step_context();
+  gradients_.zero();
+  const double replica_loss = schedule_.forward_backward(data_->train, state_.consumed_samples);
   gradients_.finish();
+  const double rate = learning_rate(arguments_, state_.iteration + 1);
   const auto update = optimizer_.step(rate);
+  const double loss = mean_over_replicas(replica_loss, layout_, groups_.world);
   ++state_.iteration;
   state_.consumed_samples += arguments_.global_batch_size;
-  return {mean_over_replicas(loss, layout_, groups_.world), update, rate};
+  span.set(mg::loss = loss, mg::grad_norm = update.grad_norm);
+  return {loss, update, rate};
+}
+
+// Tells the other stages which span the first stage's step is, so that their receives can link to it.
+void Trainer::share_step_context() {
+  if (!traced_ || layout_.pipeline_size == 1) return;
+  lens::C10dCommunicator stages(groups_.pipeline.process_group());
+  lens::set_pp_trace_carrier(lens::broadcast_trace_context(stages));
 }
 
 void Trainer::log(const StepResult& step) {
@@ -133,11 +154,19 @@ void Trainer::generate_text() {
 
 }  // namespace
 
-void pretrain(const Arguments& arguments, const Layout& layout) {
-  Trainer trainer(arguments, layout);
-  if (!arguments.load.empty()) trainer.load();
-  trainer.train();
-  trainer.generate_text();
+void pretrain(const Arguments& arguments, const Layout& layout, bool traced) {
+  auto span =
+      lens::managed_span(mg::SpanGroup::job, mg::pretrain, mg::model_type = "gpt",
+                         mg::train_iters = arguments.train_iters, mg::global_batch_size = arguments.global_batch_size);
+  const Groups groups(layout, std::chrono::minutes(arguments.distributed_timeout_minutes));
+  std::optional<Trainer> trainer;
+  {
+    auto model_span = lens::managed_span(mg::SpanGroup::model_init, mg::model_init);
+    trainer.emplace(arguments, layout, groups, traced);
+  }
+  if (!arguments.load.empty()) trainer->load();
+  trainer->train();
+  trainer->generate_text();
 }
 
 }  // namespace gpt

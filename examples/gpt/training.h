@@ -7,7 +7,8 @@
 
 namespace gpt {
 
-// Throws std::runtime_error naming what failed.
-void pretrain(const Arguments& arguments, const Layout& layout);
+// Collective. traced says whether the job records telemetry on any rank, so it is the same on all of them. Throws
+// std::runtime_error naming what failed.
+void pretrain(const Arguments& arguments, const Layout& layout, bool traced);
 
 }  // namespace gpt

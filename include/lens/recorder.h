@@ -91,6 +91,13 @@ struct ExceptionState {
   unsigned int uncaught;
 };
 
+/// Which trace a thread is in.
+struct TraceState {
+  Position root;             // the scope that began it; 0: `words` is its id
+  std::uint64_t words[2];
+  std::uint8_t flags;        // W3C trace flags, with `words`
+};
+
 /// What a thread keeps. `limit` is 0 before its first span, which sends every operation to the slow path.
 struct ThreadState {
   std::atomic<std::uint64_t>* head;  // next record's position, in shared memory; only this thread stores to it
@@ -98,8 +105,7 @@ struct ThreadState {
   std::uint64_t mask;                // ring size - 1
   Position limit;                    // a record ends here at the latest; lower by 16 for each open scope
   Position current;                  // youngest open scope; marked (bit 0) when its end needs the slow path
-  Position root;                     // the scope that began the current trace; 0: `trace` says
-  std::uint64_t trace[2];
+  TraceState trace;
   const ExceptionState* exceptions;
   bool system_clock;                 // no invariant time stamp counter: ticks are CLOCK_MONOTONIC nanoseconds
 
@@ -210,7 +216,7 @@ LENS_INLINE Position begin_scope(std::uint32_t name, unsigned& exceptions, const
     position = thread.position();
   }
   append(thread, position, bytes, RecordHeader::form_of(bytes, RecordKind::begin), name, now_ticks(thread), items...);
-  if (thread.current == 0) thread.root = position;
+  if (thread.current == 0) thread.trace.root = position;
   thread.current = position;
   thread.limit -= end_record_bytes;
   exceptions = thread.exceptions->uncaught;

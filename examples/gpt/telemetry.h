@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the trainer's telemetry is called, what it records, and what it says of the run as a whole.
+#pragma once
+
+#include "examples/gpt/arguments.h"
+#include "examples/gpt/parallel.h"
+#include "lens/config.h"
+#include "lens/resource.h"
+
+namespace gpt {
+
+// The environment's MEGATRON_OTEL_* and NEMO_LENS_* variables; flags win. Throws std::invalid_argument naming a
+// malformed variable.
+lens::Config telemetry_config(const Arguments& arguments);
+
+// The model, the batch and this rank's place, sent once with everything that the rank records.
+lens::ResourceAttributes resource_attributes(const Arguments& arguments, const Layout& layout);
+
+}  // namespace gpt

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file in shared memory that a recording process keeps: what `lens` reads of a live or dead process.
+// docs/format.md is its specification; this header is the same in C++. Include it to map or to read such a file.
+//
+//   FileHeader | RingHeader × ring_count | names | ring data, each ring page-aligned
+//
+// All integers are in the byte order of the machine. Fields that change while others read are atomics.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "lens/recorder.h"
+
+namespace lens::record {
+
+inline constexpr char layout_magic[8] = {'L', 'E', 'N', 'S', 'R', 'I', 'N', 'G'};
+inline constexpr std::uint32_t layout_version = 1;
+
+enum class FileState : std::uint32_t { empty = 0, recording = 1, closed = 2 };
+enum class RingState : std::uint32_t { unused = 0, owned = 1, free = 2 };
+enum class ClockKind : std::uint32_t { monotonic = 0, tsc = 1 };
+
+/// Ticks and the system clocks at one instant, and the rate: enough to tell the time of any record.
+struct ClockCalibration {
+  std::atomic<std::uint64_t> sequence;  // odd while it is being written
+  std::uint64_t ticks;
+  std::int64_t monotonic_ns;
+  std::int64_t unix_ns;
+  double ns_per_tick;
+};
+
+struct Counters {
+  std::atomic<std::uint64_t> spans_recorded;  // ended and taken out of the rings
+  std::atomic<std::uint64_t> spans_exported;  // accepted by the exporter's destination
+  std::atomic<std::uint64_t> spans_dropped;   // no room in a ring, or refused by the destination
+  std::atomic<std::uint64_t> spans_truncated;
+};
+
+struct FileHeader {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t header_bytes;
+  std::uint32_t ring_header_bytes;
+  std::uint32_t ring_count;  // room for so many; the first is number 1
+  std::uint64_t rings_offset;
+  std::uint64_t names_offset;
+  std::uint64_t names_bytes;
+  std::atomic<std::uint64_t> names_used;  // each name: 4-byte length, text, padded to 4; the first is id 1
+  std::atomic<std::uint64_t> file_bytes;
+  std::atomic<FileState> state;
+  std::int32_t pid;
+  std::int32_t rank;
+  std::int32_t world_size;
+  std::int32_t local_rank;
+  ClockKind clock_kind;
+  std::int64_t start_unix_ns;
+  std::uint64_t identity_keys[3];  // span, trace high, trace low: see src/model/identity.h
+  char run_id[128];
+  ClockCalibration clock;
+  Counters counters;
+};
+
+struct RingHeader {
+  // Written by the recording thread.
+  alignas(64) std::atomic<std::uint64_t> head;
+  std::atomic<std::uint64_t> dropped;
+  std::atomic<std::uint64_t> owner_first;  // where the present owner's records begin
+  std::int32_t thread_id;
+  // Written by the pipeline thread; positions below `tail` may be overwritten.
+  alignas(64) std::atomic<std::uint64_t> tail;
+  // Bytes reserved for the ends of scopes that ended on other threads: written by those.
+  alignas(64) std::atomic<std::uint64_t> returned;
+  // Fixed when the ring is made, but for the state.
+  std::atomic<RingState> state;
+  std::uint64_t data_offset;
+  std::uint64_t data_bytes;  // a power of two
+};
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<RingState>::is_always_lock_free);
+
+}  // namespace lens::record

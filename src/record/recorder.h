@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process's recorder: its rings, who owns which, and whether anything is recorded. Include it to start and stop
+// recording and, on the pipeline thread, to reach the rings.
+//
+// Threads:   `start`, `stop`: one at a time. Rings are acquired and released by their threads under one mutex, once
+//            in a thread's life.
+// Ownership: never destroyed: late static destructors may still trace.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "src/model/identity.h"
+#include "src/record/ring_file.h"
+
+namespace lens::record {
+
+struct RecorderOptions {
+  std::string run_id;
+  int rank = 0;
+  int world_size = 1;
+  int local_rank = 0;
+  std::string shm_dir;  // empty: private memory
+};
+
+class Recorder {
+ public:
+  static Recorder& instance();
+
+  /// From now on spans are recorded. `problem` says what could not be had in shared memory; false when there is no
+  /// memory at all.
+  bool start(const RecorderOptions& options, std::string& problem);
+  /// From now on nothing is recorded; what lies in the rings stays there for the pipeline.
+  void stop() noexcept;
+
+  /// Null before the first start.
+  RingFile* file() const noexcept { return file_.get(); }
+  const model::IdentityKeys& keys() const noexcept { return keys_; }
+  /// Rings 1 to ring_count() have been made.
+  std::uint32_t ring_count() const noexcept { return made_.load(std::memory_order_acquire); }
+
+  /// Names interned so far are copied to the file, for readers outside.
+  void publish_names() noexcept;
+  /// Time of records: stores a new calibration for readers outside.
+  void publish_clock(std::uint64_t ticks, std::int64_t monotonic_ns, std::int64_t unix_ns, double ns_per_tick) noexcept;
+  Counters& counters() const noexcept { return file_->header().counters; }
+  /// Spans dropped for want of a ring or of room, over all rings.
+  std::uint64_t dropped() const noexcept;
+
+  // For the recording threads.
+  std::uint32_t acquire_ring() noexcept;  // 0: none left
+  void release_ring(std::uint32_t number) noexcept;
+  void count_drop_without_ring() noexcept { dropped_without_ring_.fetch_add(1, std::memory_order_relaxed); }
+
+ private:
+  Recorder();
+  static void before_fork();
+  static void after_fork_in_parent();
+  static void after_fork_in_child();
+
+  std::mutex mutex_;
+  std::unique_ptr<RingFile> file_;
+  model::IdentityKeys keys_;
+  std::uint32_t epoch_ = 0;  // which process of a line of forks; part of every position
+  std::atomic<std::uint32_t> made_{0};
+  std::atomic<std::uint64_t> dropped_without_ring_{0};
+  std::uint32_t names_published_ = 0;
+  bool names_full_ = false;
+};
+
+/// The ring's number within its file.
+constexpr std::uint32_t ring_number(detail::Position position) noexcept {
+  return std::uint32_t(position >> detail::position_ring_shift) & 0xff;
+}
+
+}  // namespace lens::record

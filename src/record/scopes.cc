@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scopes, spans and activations that the inline code cannot begin or end by itself: with options, out of order, on
+// another thread, left by an exception.
+#include <new>
+
+#include "lens/span_handle.h"
+#include "src/record/in_flight_exception.h"
+#include "src/record/option_items.h"
+#include "src/record/recorder.h"
+#include "src/record/thread.h"
+
+namespace lens {
+namespace record {
+namespace {
+
+constexpr Position mark = 1;
+constexpr Position unmarked(Position position) noexcept { return position & ~mark; }
+
+// Whether the present owner of the ring wrote the record.
+bool of_present_owner(const RingHeader& ring, Position position) noexcept {
+  return position >= ring.owner_first.load(std::memory_order_relaxed);
+}
+
+// Whether the record is of this process and not inherited through fork.
+bool made_by_this_process(Position position) noexcept {
+  const Recorder& recorder = Recorder::instance();
+  const std::uint32_t number = ring_number(position);
+  if (!recorder.file() || number == 0 || number > recorder.ring_count()) return false;
+  return (recorder.file()->ring(number).head.load(std::memory_order_relaxed) ^ position) >> position_ring_shift == 0;
+}
+
+void write_end(Position position, const std::optional<SystemTime>& at) noexcept;
+
+/// Makes `position` the youngest open scope, marked when its end needs the slow path.
+void set_current(ThreadState& thread, ThreadBlock& block, Position position) noexcept {
+  position = unmarked(position);
+  if (position == 0) block.ended_early.clear();
+  const bool changed = !block.changes.empty() && block.changes.back().position == position;
+  thread.current = position != 0 && (changed || !block.ended_early.empty()) ? position | mark : position;
+}
+
+// Goes back to the trace before the scope. When a younger change is still open, that one goes back to it later.
+void restore_trace(ThreadState& thread, ThreadBlock& block, Position position) noexcept {
+  auto& changes = block.changes;
+  for (std::size_t i = changes.size(); i-- > 0;) {
+    if (changes[i].position != position) continue;
+    (i + 1 == changes.size() ? thread.trace : changes[i + 1].before) = changes[i].before;
+    changes.erase(changes.begin() + std::ptrdiff_t(i));
+    return;
+  }
+}
+
+/// Takes a scope that has ended off the thread's chain of open ones.
+void unlink_scope(Position position, Position previous) noexcept try {
+  ThreadState& thread = thread_state;
+  ThreadBlock& block = *thread_block;
+  restore_trace(thread, block, position);
+  if (unmarked(thread.current) != position) {
+    block.ended_early.push_back({position, unmarked(previous)});
+    thread.current |= mark;
+    return;
+  }
+  Position next = unmarked(previous);
+  for (std::size_t i = 0; i < block.ended_early.size();) {
+    if (block.ended_early[i].position != next) {
+      ++i;
+      continue;
+    }
+    next = block.ended_early[i].previous;
+    block.ended_early.erase(block.ended_early.begin() + std::ptrdiff_t(i));
+    i = 0;
+  }
+  set_current(thread, block, next);
+} catch (const std::bad_alloc&) {
+  // The scope stays on the chain: a later span may get it as its parent. Its end is recorded all the same.
+}
+
+/// Saves the current trace before the scope at `position` changes it. False: no memory.
+bool save_trace(Position position, const SpanContext& activated) noexcept try {
+  thread_block->changes.push_back({position, thread_state.trace, activated});
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+void enter_trace(const SpanContext& context) noexcept {
+  TraceState& trace = thread_state.trace;
+  trace.root = 0;
+  std::memcpy(trace.words, context.trace_id.bytes.data(), sizeof trace.words);
+  trace.flags = context.flags;
+}
+
+/// Appends a begin or start record with options; 0 when there was no room.
+Position append_with_options(RecordKind kind, Name name, const SpanOptions& options, std::uint64_t reserve) noexcept {
+  ThreadState& thread = thread_state;
+  const OptionItems items{options};
+  const std::uint64_t bytes = sizeof(RecordHeader) + items.bytes();
+  if (thread.position() + bytes + reserve > thread.limit && !make_room(bytes, reserve)) return 0;
+  const Position position = thread.position();
+  append(thread, position, bytes, RecordHeader::form_of(bytes, kind), name.id(), now_ticks(thread), items);
+  return position;
+}
+
+}  // namespace
+
+}  // namespace record
+
+namespace detail {
+
+using namespace record;
+
+void end_slowly(Position position, Position previous, unsigned exceptions) noexcept {
+  ThreadState& thread = thread_state;
+  if (!made_by_this_process(position)) return;
+  if (thread.exceptions && thread.exceptions->uncaught > exceptions) record_in_flight_exception(position);
+  RingHeader& ring = Recorder::instance().file()->ring(ring_number(position));
+  const bool owned = of_present_owner(ring, position);
+  if (&ring.head != thread.head || !owned) {
+    if (owned) ring.returned.fetch_add(end_record_bytes, std::memory_order_relaxed);
+    return write_end(position, {});
+  }
+  append(thread, thread.position(), end_record_bytes, RecordHeader::form_of(end_record_bytes, RecordKind::end),
+         std::uint32_t(position), now_ticks(thread));
+  thread.limit += end_record_bytes;
+  unlink_scope(position, previous);
+}
+
+Position begin_scope_with(Name name, const SpanOptions& options, unsigned& exceptions) noexcept {
+  ThreadState& thread = thread_state;
+  const Position position = append_with_options(RecordKind::begin, name, options, end_record_bytes);
+  if (position == 0) return 0;
+  thread.limit -= end_record_bytes;
+  exceptions = thread.exceptions->uncaught;
+  const bool own_trace = options.root || thread.current == 0;
+  if ((options.root || options.parent) && save_trace(position, {})) {
+    if (options.root)
+      thread.trace.root = position;
+    else
+      enter_trace(options.parent);
+  } else if (own_trace) {
+    thread.trace.root = position;
+  }
+  set_current(thread, *thread_block, position);
+  return position;
+}
+
+StartedSpan start_span(Name name, const SpanOptions& options) noexcept {
+  if (!recording.load(std::memory_order_relaxed)) return {};
+  const Position position = append_with_options(RecordKind::start, name, options, 0);
+  if (position == 0) return {};
+  const ThreadState& thread = thread_state;
+  StartedSpan started{position, {}};
+  const model::IdentityKeys& keys = Recorder::instance().keys();
+  started.context.span_id = model::span_id_of(model::span_word(position, keys));
+  started.context.flags = SpanContext::sampled | SpanContext::random_trace_id;
+  if (!options.root && options.parent) {
+    started.context.trace_id = options.parent.trace_id;
+    started.context.flags = options.parent.flags;
+  } else if (options.root || thread.current == 0) {
+    started.context.trace_id = model::trace_id_of(model::trace_words(position, keys));
+  } else {
+    started.context.trace_id = current_context().trace_id;
+  }
+  return started;
+}
+
+void end_span(Position position, std::optional<SystemTime> at) noexcept {
+  if (made_by_this_process(position)) write_end(position, at);
+}
+
+Activated activate(const SpanContext& context) noexcept {
+  ThreadState& thread = thread_state;
+  if (!recording.load(std::memory_order_relaxed)) return {};
+  const ContextItem item = context_item(ItemType::parent, context);
+  const std::uint64_t bytes = sizeof(RecordHeader) + item.bytes();
+  if (thread.position() + bytes + end_record_bytes > thread.limit && !make_room(bytes, end_record_bytes)) return {};
+  const Activated activated{thread.position(), thread.current};
+  if (!save_trace(activated.position, context)) return {};
+  append(thread, activated.position, bytes, RecordHeader::form_of(bytes, RecordKind::activate), 0, now_ticks(thread),
+         item);
+  thread.limit -= end_record_bytes;
+  enter_trace(context);
+  set_current(thread, *thread_block, activated.position);
+  return activated;
+}
+
+void deactivate(const Activated& activated) noexcept {
+  constexpr unsigned no_exception = ~0u;
+  end_slowly(activated.position, activated.previous, no_exception);
+}
+
+SpanContext context_of(Position position) noexcept {
+  position = unmarked(position);
+  if (position == 0 || !thread_block || !made_by_this_process(position)) return {};
+  const model::IdentityKeys& keys = Recorder::instance().keys();
+  TraceState trace = thread_state.trace;
+  const auto& changes = thread_block->changes;
+  for (auto change = changes.rbegin(); change != changes.rend(); ++change) {
+    if (change->position == position && change->activated) return change->activated;
+    if (change->position <= position) break;
+    trace = change->before;
+  }
+  SpanContext context;
+  context.span_id = model::span_id_of(model::span_word(position, keys));
+  if (trace.root) {
+    context.trace_id = model::trace_id_of(model::trace_words(trace.root, keys));
+    context.flags = SpanContext::sampled | SpanContext::random_trace_id;
+  } else {
+    std::memcpy(context.trace_id.bytes.data(), trace.words, sizeof trace.words);
+    context.flags = trace.flags;
+  }
+  return context;
+}
+
+void set_status(Position position, StatusCode code, std::string_view message) noexcept {
+  const TextItem item(0, message, ItemType::status, static_cast<std::uint8_t>(code));
+  append_about(position, RecordKind::status, std::uint32_t(position), true, item);
+}
+
+void add_link(Position position, const SpanContext& context) noexcept {
+  append_about(position, RecordKind::links, std::uint32_t(position), true, context_item(ItemType::link, context));
+}
+
+}  // namespace detail
+
+namespace record {
+namespace {
+
+// The end of a span that is not the youngest scope of this thread. Without room here it is not lost in silence: the
+// drop is counted and the span stays open, to be ended by shutdown.
+void write_end(Position position, const std::optional<SystemTime>& at) noexcept {
+  const ScalarItem time{{0, ItemType::time, 0, 0}, at ? unix_ns(*at) : 0};
+  if (at)
+    append_about(position, RecordKind::end, std::uint32_t(position), true, time);
+  else
+    append_about(position, RecordKind::end, std::uint32_t(position), true);
+}
+
+}  // namespace
+}  // namespace record
+
+SpanContext current_context() noexcept { return detail::context_of(detail::thread_state.current); }
+
+}  // namespace lens
