@@ -16,6 +16,7 @@ Report make_report(const trace::Trace& trace, const std::string& step_span) {
     report.run.command = trace.run->command;
     report.run.span_groups = trace.run->span_groups;
     report.run.exits = trace.run->ranks;
+    report.run.failed_rank = trace.run->failed_rank;
     if (report.run.run_id.empty()) report.run.run_id = trace.run->run_id;
     if (report.run.world_size == 0) report.run.world_size = trace.run->world_size;
   }

@@ -15,9 +15,10 @@ namespace lens::analyze {
 
 struct RunFacts {
   std::string run_id, service;
-  std::vector<std::string> command;  // from run.json, as the next two are
+  std::vector<std::string> command;  // from run.json, as the next three are
   std::string span_groups;
   std::vector<trace::RankExit> exits;
+  std::optional<int> failed_rank;
   std::set<int> ranks;  // that recorded spans
   int world_size = 0;   // 0 when nothing says it
   std::set<std::string> hosts;

@@ -2,6 +2,7 @@
 #include "tools/trace/run_file.h"
 
 #include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <stdexcept>
 #include <system_error>
@@ -32,11 +33,18 @@ json rank_to_json(const RankExit& rank) {
 
 }  // namespace
 
+std::string describe(const RankExit& exit) {
+  if (exit.signal == 0) return "exited with code " + std::to_string(exit.exit_code);
+  const char* name = sigabbrev_np(exit.signal);
+  return name != nullptr ? std::string("was killed by SIG") + name : "was killed by signal " + std::to_string(exit.signal);
+}
+
 void write_run_file(const std::filesystem::path& directory, const RunFile& run) {
   json object{{"run_id", run.run_id},           {"command", run.command},   {"span_groups", run.span_groups},
               {"world_size", run.world_size}, {"start_ns", run.start_ns}, {"end_ns", run.end_ns},
               {"ranks", json::array()}};
   for (const RankExit& rank : run.ranks) object["ranks"].push_back(rank_to_json(rank));
+  if (run.failed_rank) object["failed_rank"] = *run.failed_rank;
 
   auto file = directory / "run.json", unfinished = directory / ".run.json";
   std::ofstream stream(unfinished);
@@ -60,6 +68,7 @@ std::optional<RunFile> read_run_file(const std::filesystem::path& directory) try
   for (const json& rank : object.value("ranks", json::array())) {
     run.ranks.push_back({rank.value("rank", 0), rank.value("exit_code", 0), rank.value("signal", 0)});
   }
+  if (object.contains("failed_rank")) run.failed_rank = object["failed_rank"].get<int>();
   return run;
 } catch (const json::exception&) {
   throw std::invalid_argument("not what `lens run` writes");

@@ -17,6 +17,9 @@ struct RankExit {
   int signal = 0;     // of a rank that was killed; 0 otherwise
 };
 
+/// "exited with code 3", "was killed by SIGKILL".
+std::string describe(const RankExit& exit);
+
 struct RunFile {
   std::string run_id;
   std::vector<std::string> command;
@@ -25,6 +28,7 @@ struct RunFile {
   std::uint64_t start_ns = 0;
   std::uint64_t end_ns = 0;  // 0 while the run lasts
   std::vector<RankExit> ranks;
+  std::optional<int> failed_rank;  // the first to fail; the others may have been ended because of it
 };
 
 /// Replaces run.json in one step, so that a reader never sees half of it. Throws std::system_error.
