@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <protozero/pbf_writer.hpp>
 
+#include "src/base/utf8.h"
 #include "src/otlp/json.h"
 #include "src/otlp/json_schema.h"
-#include "src/otlp/json_text.h"
 
 namespace lens::otlp {
 namespace {
@@ -112,8 +112,11 @@ void write_value(pbf_writer& writer, const JsonField& field, const json& value, 
     case JsonType::flags: writer.add_fixed32(field.number, read_integer<std::uint32_t>(field, value)); break;
     case JsonType::floating: writer.add_double(field.number, read_floating(field, value)); break;
     case JsonType::message: {
-      pbf_writer nested(writer, field.number);
-      write_message(nested, value, *field.message, depth + 1);
+      // By a string of its own, since a nested writer would leave an empty message out, and an empty value is a value.
+      std::string nested;
+      pbf_writer nested_writer(nested);
+      write_message(nested_writer, value, *field.message, depth + 1);
+      writer.add_message(field.number, nested);
     }
   }
 }
@@ -136,7 +139,7 @@ void write_message(pbf_writer& writer, const json& object, const JsonMessage& sc
 json parse(std::string_view line) {
   json parsed = json::parse(line, nullptr, false);
   // Collectors pass bytes that are not UTF-8 through to their JSON files; the parser takes none.
-  if (parsed.is_discarded()) parsed = json::parse(to_valid_utf8(line), nullptr, false);
+  if (parsed.is_discarded()) parsed = json::parse(base::repaired_utf8(line), nullptr, false);
   if (parsed.is_discarded()) throw DecodeError("not a line of JSON");
   return parsed;
 }

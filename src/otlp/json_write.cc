@@ -6,9 +6,9 @@
 
 #include <protozero/pbf_reader.hpp>
 
+#include "src/base/utf8.h"
 #include "src/otlp/json.h"
 #include "src/otlp/json_schema.h"
-#include "src/otlp/json_text.h"
 
 namespace lens::otlp {
 namespace {
@@ -155,19 +155,15 @@ class Writer {
   }
 
   void write_text(std::string_view text) {
+    if (!base::is_utf8(text)) return write_text(base::repaired_utf8(text));
     json_ += '"';
-    while (!text.empty()) {
-      unsigned char first = static_cast<unsigned char>(text.front());
-      std::size_t length = utf8_length(text);
-      if (length == 0) {
-        json_ += "\xef\xbf\xbd";
-        length = 1;
-      } else if (first < 0x20 || first == '"' || first == '\\') {
-        write_escaped(text.front());
+    for (char character : text) {
+      bool is_control = static_cast<unsigned char>(character) < 0x20;
+      if (is_control || character == '"' || character == '\\') {
+        write_escaped(character);
       } else {
-        json_.append(text.substr(0, length));
+        json_ += character;
       }
-      text.remove_prefix(length);
     }
     json_ += '"';
   }
