@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/setup/plan.h"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "tests/support/environment.h"
+#include "tests/support/throws.h"
+
+namespace lens::setup {
+namespace {
+
+using test::Environment;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+Config enabled() {
+  Config config;
+  config.enabled = true;
+  config.run_id = "run7";
+  return config;
+}
+
+std::string fault(const Config& config, const Rank& rank = {}) {
+  return test::invalid_argument_of([&] { make_plan(config, rank); });
+}
+
+TEST(Plan, DisabledDecidesNothing) {
+  Environment environment;
+  const Plan plan = make_plan({}, {});
+  EXPECT_FALSE(plan.exports);
+  EXPECT_THAT(plan.why, HasSubstr("not enabled"));
+  EXPECT_TRUE(plan.groups.empty());
+  EXPECT_THAT(plan.resource, IsEmpty());
+  EXPECT_EQ(plan.run_id, "");
+}
+
+TEST(Plan, SdkDisabledGoesBeforeEnabled) {
+  Environment environment;
+  Config config = enabled();
+  config.standard.sdk_disabled = true;
+  EXPECT_FALSE(make_plan(config, {}).exports);
+  EXPECT_THAT(make_plan(config, {}).why, HasSubstr("OTEL_SDK_DISABLED"));
+}
+
+TEST(Plan, DisabledChecksNoNames) {
+  Environment environment;
+  Config config;
+  config.export_strategy = config.exporter = config.file_format = config.span_groups = "nonsense";
+  EXPECT_NO_THROW(make_plan(config, {.rank = 9, .world_size = 1}));
+  config.enabled = config.standard.sdk_disabled = true;
+  EXPECT_NO_THROW(make_plan(config, {}));
+}
+
+TEST(Plan, UnknownNamesAreErrorsThatListTheValidOnes) {
+  Environment environment;
+  Config config = enabled();
+  config.span_groups = "stpe";
+  EXPECT_THAT(fault(config), AllOf(HasSubstr("stpe"), HasSubstr("all, checkpoint, default, evaluate")));
+  config = enabled();
+  config.export_strategy = "some";
+  EXPECT_THAT(fault(config), AllOf(HasSubstr("some"), HasSubstr("all_ranks, first_rank_per_node")));
+  config = enabled();
+  config.exporter = "pigeon";
+  EXPECT_THAT(fault(config), AllOf(HasSubstr("pigeon"), HasSubstr("console, file, none, otlp")));
+  config = enabled();
+  config.file_format = "xml";
+  EXPECT_THAT(fault(config), AllOf(HasSubstr("xml"), HasSubstr("json, proto")));
+}
+
+TEST(Plan, ErrorsAreTheSameOnRanksThatWouldNotExport) {
+  Environment environment;
+  Config config = enabled();
+  config.span_groups = "stpe";
+  EXPECT_EQ(fault(config, {.rank = 0, .world_size = 4}), fault(config, {.rank = 3, .world_size = 4}));
+}
+
+TEST(Plan, NumbersThatAProgramHasSetAreCheckedToo) {
+  Environment environment;
+  for (double rate : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
+    Config config = enabled();
+    config.export_sample_rate = rate;
+    EXPECT_THAT(fault(config), HasSubstr("sample rate"));
+  }
+  Config config = enabled();
+  config.sample_every_n_steps = 0;
+  EXPECT_THAT(fault(config), HasSubstr("sample_every_n_steps"));
+}
+
+TEST(Plan, ARankOutsideItsWorldIsAnError) {
+  Environment environment;
+  EXPECT_THAT(fault(enabled(), {.rank = 4, .world_size = 4}), HasSubstr("rank 4 in a world of 4"));
+  EXPECT_THAT(fault(enabled(), {.rank = -1, .world_size = 4}), HasSubstr("rank -1"));
+}
+
+TEST(Plan, OfTheExportingRankHasGroupsIdentityAndResource) {
+  Environment environment;
+  Config config = enabled();
+  config.span_groups = "per_step";
+  const Plan plan = make_plan(config, {.rank = 3, .world_size = 4}, {{"dl.batch_size", 16}});
+  EXPECT_TRUE(plan.exports);
+  EXPECT_THAT(plan.why, HasSubstr("single_rank chooses rank 3 of 4"));
+  EXPECT_EQ(plan.groups, SpanGroup::resolve("per_step"));
+  EXPECT_EQ(plan.run_id, "run7");
+  EXPECT_EQ(plan.instance_id, "run7-rank3");
+  EXPECT_EQ(plan.exporter, Exporter::otlp);
+  EXPECT_THAT(plan.resource, Contains(Pair("service.instance.id", AttributeValue{std::string{"run7-rank3"}})));
+  EXPECT_THAT(plan.resource, Contains(Pair("dl.batch_size", AttributeValue{std::int64_t{16}})));
+  EXPECT_THAT(plan.warnings, IsEmpty());
+}
+
+TEST(Plan, OfAnotherRankHasNoGroupsAndNoResource) {
+  Environment environment;
+  const Plan plan = make_plan(enabled(), {.rank = 0, .world_size = 4});
+  EXPECT_FALSE(plan.exports);
+  EXPECT_THAT(plan.why, HasSubstr("does not choose rank 0"));
+  EXPECT_TRUE(plan.groups.empty());
+  EXPECT_THAT(plan.resource, IsEmpty());
+  EXPECT_EQ(plan.run_id, "run7");
+}
+
+TEST(Plan, WithoutTracesEnablesNoGroup) {
+  Environment environment;
+  Config config = enabled();
+  config.traces_enabled = false;
+  const Plan plan = make_plan(config, {});
+  EXPECT_TRUE(plan.exports);
+  EXPECT_TRUE(plan.groups.empty());
+}
+
+TEST(Plan, GroupsStrategyAndExporterAreIndependent) {
+  Environment environment;
+  for (const char* groups : {"default", "per_step", "all", "step,optimizer"}) {
+    for (const char* strategy : {"single_rank", "all_ranks", "sampled", "first_rank_per_node"}) {
+      for (const auto& [exporter, expected] :
+           std::initializer_list<std::pair<const char*, Exporter>>{{"otlp", Exporter::otlp},
+                                                                   {"console", Exporter::console},
+                                                                   {"file", Exporter::file},
+                                                                   {"none", Exporter::none}}) {
+        Config config = enabled();
+        config.span_groups = groups;
+        config.export_strategy = strategy;
+        config.exporter = exporter;
+        const Plan plan = make_plan(config, {});
+        EXPECT_TRUE(plan.exports) << strategy;
+        EXPECT_EQ(plan.groups, SpanGroup::resolve(groups));
+        EXPECT_EQ(plan.exporter, expected);
+      }
+    }
+  }
+}
+
+TEST(Plan, WarnsWhenTheExportRankIsBeyondTheWorld) {
+  Environment environment;
+  Config config = enabled();
+  config.export_rank = 4;
+  const Plan plan = make_plan(config, {.rank = 3, .world_size = 4});
+  EXPECT_FALSE(plan.exports);
+  EXPECT_THAT(plan.warnings, ElementsAre(HasSubstr("nothing will be exported")));
+}
+
+TEST(Plan, WarnsWhenSamplingChoosesNobody) {
+  Environment environment;
+  Config config = enabled();
+  config.export_strategy = "sampled";
+  config.export_sample_rate = 0.01;
+  EXPECT_THAT(make_plan(config, {.rank = 0, .world_size = 8}).warnings,
+              ElementsAre(HasSubstr("nothing will be exported")));
+  config.export_sample_rate = 0.1;
+  EXPECT_THAT(make_plan(config, {.rank = 0, .world_size = 8}).warnings, IsEmpty());
+}
+
+TEST(Plan, CarriesTheWarningsOfConfigAndRank) {
+  Environment environment{{"NEMO_LENS_SPAN_GROUP", "all"}, {"RANK", "abc"}};
+  const Plan disabled = make_plan(Config::from_env(), Rank::from_env());
+  EXPECT_THAT(disabled.warnings, ElementsAre(HasSubstr("NEMO_LENS_SPAN_GROUPS?"), HasSubstr("RANK")));
+  environment.set("NEMO_LENS_ENABLED", "1");
+  EXPECT_THAT(make_plan(Config::from_env(), Rank::from_env()).warnings, testing::SizeIs(2));
+}
+
+TEST(Plan, FirstRankPerNodeAsksTheLauncherWhenTheProgramDoesNotSay) {
+  Environment environment{{"SLURM_LOCALID", "3"}};
+  Config config = enabled();
+  config.export_strategy = "first_rank_per_node";
+  EXPECT_FALSE(make_plan(config, {.rank = 3, .world_size = 8}).exports);
+  EXPECT_TRUE(make_plan(config, {.rank = 3, .world_size = 8, .local_rank = 0}).exports);
+  environment.unset("SLURM_LOCALID");
+  EXPECT_TRUE(make_plan(config, {.rank = 3, .world_size = 8}).exports);
+}
+
+TEST(Plan, TheFileExporterWritesWhereItIsToldOrUnderTheRunId) {
+  Environment environment;
+  Config config = enabled();
+  EXPECT_EQ(make_plan(config, {}).file_dir, "lens/run7");
+  config.run_id = "../team/run";
+  EXPECT_EQ(make_plan(config, {}).file_dir, "lens/.._team_run");
+  config.file_dir = "/data/traces";
+  EXPECT_EQ(make_plan(config, {}).file_dir, "/data/traces");
+}
+
+}  // namespace
+}  // namespace lens::setup

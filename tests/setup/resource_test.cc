@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/setup/resource.h"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+
+#include "lens/version.h"
+#include "tests/support/environment.h"
+
+namespace lens::setup {
+namespace {
+
+using test::Environment;
+
+constexpr std::int64_t operator""_i(unsigned long long value) { return static_cast<std::int64_t>(value); }
+
+std::map<std::string, AttributeValue> resource(const Config& config = Config::from_env(),
+                                               const ResourceAttributes& caller = {}) {
+  const Identity identity{{.rank = 3, .world_size = 8, .local_rank = 1}, "run7", "run7-rank3"};
+  const ResourceAttributes made = make_resource(config, identity, caller);
+  std::map<std::string, AttributeValue> found{made.begin(), made.end()};
+  EXPECT_EQ(found.size(), made.size()) << "a key stands twice";
+  return found;
+}
+
+/// The text of an attribute; empty when there is none.
+std::string text(const std::map<std::string, AttributeValue>& attributes, const std::string& key) {
+  const auto found = attributes.find(key);
+  return found == attributes.end() ? "" : std::get<std::string>(found->second);
+}
+
+TEST(Resource, SaysRankRunProcessAndLibrary) {
+  Environment environment;
+  const auto found = resource();
+  EXPECT_EQ(found.at("dl.rank"), AttributeValue{3_i});
+  EXPECT_EQ(found.at("dl.world_size"), AttributeValue{8_i});
+  EXPECT_EQ(found.at("dl.local_rank"), AttributeValue{1_i});
+  EXPECT_EQ(text(found, "nemo.run.id"), "run7");
+  EXPECT_EQ(text(found, "service.instance.id"), "run7-rank3");
+  EXPECT_EQ(found.at("process.pid"), AttributeValue{std::int64_t{getpid()}});
+  EXPECT_NE(text(found, "host.name"), "");
+  EXPECT_EQ(text(found, "service.name"), "nemo");
+  EXPECT_EQ(text(found, "service.version"), version);
+  EXPECT_EQ(text(found, "telemetry.sdk.name"), "lens");
+  EXPECT_EQ(text(found, "telemetry.sdk.language"), "cpp");
+  EXPECT_EQ(text(found, "telemetry.sdk.version"), version);
+}
+
+TEST(Resource, LeavesOutWhatIsNotKnown) {
+  Environment environment;
+  const auto found = resource();
+  for (const char* key : {"nemo.user.id", "wandb.entity", "wandb.project", "deployment.environment", "slurm.job.id",
+                          "slurm.nnodes", "k8s.pod.name"})
+    EXPECT_EQ(found.count(key), 0u) << key;
+}
+
+TEST(Resource, SaysUserProjectAndEnvironment) {
+  Environment environment{
+      {"NEMO_LENS_USER_ID", "ada"}, {"WANDB_ENTITY", "team"}, {"WANDB_PROJECT", "gpt"}, {"DEPLOYMENT_ENV", "staging"}};
+  const auto found = resource();
+  EXPECT_EQ(text(found, "nemo.user.id"), "ada");
+  EXPECT_EQ(text(found, "wandb.entity"), "team");
+  EXPECT_EQ(text(found, "wandb.project"), "gpt");
+  EXPECT_EQ(text(found, "deployment.environment"), "staging");
+}
+
+TEST(Resource, SaysTheSlurmJob) {
+  Environment environment{{"SLURM_JOB_ID", "42"},           {"SLURM_JOB_NAME", "pretrain"},
+                          {"SLURM_JOB_NODELIST", "n[1-2]"}, {"SLURM_JOB_NUM_NODES", "2"},
+                          {"SLURM_NTASKS", "16"},           {"SLURM_JOB_PARTITION", "gpu"},
+                          {"SLURM_CLUSTER_NAME", "alps"}};
+  const auto found = resource();
+  EXPECT_EQ(text(found, "slurm.job.id"), "42");
+  EXPECT_EQ(text(found, "slurm.job.name"), "pretrain");
+  EXPECT_EQ(text(found, "slurm.nodelist"), "n[1-2]");
+  EXPECT_EQ(found.at("slurm.nnodes"), AttributeValue{2_i});
+  EXPECT_EQ(found.at("slurm.ntasks"), AttributeValue{16_i});
+  EXPECT_EQ(text(found, "slurm.partition"), "gpu");
+  EXPECT_EQ(text(found, "slurm.cluster.name"), "alps");
+}
+
+TEST(Resource, AMalformedSchedulerNumberIsLeftOut) {
+  Environment environment{{"SLURM_NTASKS", "some"}};
+  EXPECT_EQ(resource().count("slurm.ntasks"), 0u);
+}
+
+TEST(Resource, SaysThePod) {
+  Environment environment{{"POD_NAMESPACE", "train"}, {"POD_NAME", "gpt-0"},         {"POD_UID", "1-2"},
+                          {"NODE_NAME", "node7"},     {"CONTAINER_NAME", "trainer"}, {"JOB_NAME", "gpt"}};
+  const auto found = resource();
+  EXPECT_EQ(text(found, "k8s.namespace.name"), "train");
+  EXPECT_EQ(text(found, "k8s.pod.name"), "gpt-0");
+  EXPECT_EQ(text(found, "k8s.pod.uid"), "1-2");
+  EXPECT_EQ(text(found, "k8s.node.name"), "node7");
+  EXPECT_EQ(text(found, "k8s.container.name"), "trainer");
+  EXPECT_EQ(text(found, "k8s.job.name"), "gpt");
+}
+
+TEST(Resource, OutsideAPodAJobNameIsSomethingElse) {
+  Environment environment{{"NODE_NAME", "builder"}, {"JOB_NAME", "nightly"}};
+  EXPECT_EQ(resource().count("k8s.job.name"), 0u);
+  environment.set("KUBERNETES_SERVICE_HOST", "10.0.0.1");
+  EXPECT_EQ(text(resource(), "k8s.job.name"), "nightly");
+}
+
+TEST(Resource, CountsTheDevicesThatCudaMayShow) {
+  const std::initializer_list<std::pair<const char*, std::int64_t>> cases{
+      {"0", 1}, {"0,1,2,3", 4}, {"GPU-8a,GPU-9b", 2}, {"", 0}, {"-1", 0}, {"NoDevFiles", 0}, {"0,1,-1,2", 2}};
+  for (const auto& [visible, count] : cases) {
+    Environment environment{{"CUDA_VISIBLE_DEVICES", visible}};
+    EXPECT_EQ(resource().at("host.gpu.count"), AttributeValue{count}) << visible;
+  }
+}
+
+TEST(Resource, WithoutThatVariableTheDriverSaysHowManyDevicesThereAre) {
+  if (std::filesystem::exists("/proc/driver/nvidia/gpus")) GTEST_SKIP() << "this machine has devices";
+  Environment environment;
+  EXPECT_EQ(resource().count("host.gpu.count"), 0u);
+}
+
+TEST(ResourcePrecedence, TheCallerGoesBeforeAll) {
+  Environment environment{{"OTEL_RESOURCE_ATTRIBUTES", "host.name=standard,service.name=standard,team=standard"},
+                          {"OTEL_SERVICE_NAME", "named"}};
+  const auto found = resource(Config::from_env(), {{"host.name", "mine"},
+                                                   {"service.name", "mine"},
+                                                   {"team", "mine"},
+                                                   {"dl.rank", 99},
+                                                   {"telemetry.sdk.name", "mine"}});
+  for (const char* key : {"host.name", "service.name", "team", "telemetry.sdk.name"})
+    EXPECT_EQ(text(found, key), "mine");
+  EXPECT_EQ(found.at("dl.rank"), AttributeValue{99_i});
+}
+
+TEST(ResourcePrecedence, TheStandardVariableGoesBeforeWhatIsDetectedAndTheDefaults) {
+  Environment environment{{"OTEL_RESOURCE_ATTRIBUTES", "host.name=standard,service.name=standard,slurm.job.id=7"},
+                          {"SLURM_JOB_ID", "42"}};
+  const auto found = resource();
+  EXPECT_EQ(text(found, "host.name"), "standard");
+  EXPECT_EQ(text(found, "service.name"), "standard");
+  EXPECT_EQ(text(found, "slurm.job.id"), "7");
+}
+
+TEST(ResourcePrecedence, TheServiceNameVariableGoesBeforeTheResourceAttributes) {
+  Environment environment{{"OTEL_RESOURCE_ATTRIBUTES", "service.name=standard"}, {"OTEL_SERVICE_NAME", "named"}};
+  EXPECT_EQ(text(resource(), "service.name"), "named");
+}
+
+TEST(ResourcePrecedence, OfTwoValuesOfOneSourceTheLaterWins) {
+  Environment environment{{"OTEL_RESOURCE_ATTRIBUTES", "team=first,team=second"}};
+  const auto found = resource(Config::from_env(), {{"size", 1}, {"size", 2}});
+  EXPECT_EQ(text(found, "team"), "second");
+  EXPECT_EQ(found.at("size"), AttributeValue{2_i});
+}
+
+TEST(ResourceAttributes, LiteralsAndNumbersFindTheirType) {
+  const float single = 0.5F;
+  const ResourceAttributes attributes{
+      {"dl.batch_size", 16}, {"megatron.precision", "fp32"}, {"flag", true}, {"rate", single}, {"ratio", 0.1}};
+  EXPECT_EQ(attributes[0].second, AttributeValue{16_i});
+  EXPECT_EQ(attributes[1].second, AttributeValue{std::string{"fp32"}});
+  EXPECT_EQ(attributes[2].second, AttributeValue{true});
+  EXPECT_EQ(attributes[3].second, AttributeValue{0.5});
+  EXPECT_EQ(attributes[4].second, AttributeValue{0.1});
+}
+
+}  // namespace
+}  // namespace lens::setup

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/setup/strategy.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/throws.h"
+
+namespace lens::setup {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// The ranks of a world that export.
+std::vector<int> chosen(const Config& config, int world_size) {
+  const Strategy& strategy = find_strategy(config.export_strategy);
+  std::vector<int> ranks;
+  for (int rank = 0; rank < world_size; ++rank) {
+    if (strategy.exports(config, {.rank = rank, .world_size = world_size, .local_rank = rank % 4}))
+      ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+TEST(Strategy, SingleRankIsTheLastByDefault) { EXPECT_THAT(chosen({}, 8), ElementsAre(7)); }
+
+TEST(Strategy, SingleRankTakesAnyNegativeNumberForTheLast) {
+  Config config;
+  config.export_rank = -5;
+  EXPECT_THAT(chosen(config, 8), ElementsAre(7));
+}
+
+TEST(Strategy, SingleRankIsTheOneThatIsNamed) {
+  Config config;
+  config.export_rank = 2;
+  EXPECT_THAT(chosen(config, 8), ElementsAre(2));
+  EXPECT_FALSE(exports_nowhere(find_strategy("single_rank"), config, 8));
+}
+
+TEST(Strategy, SingleRankBeyondTheWorldExportsNowhere) {
+  Config config;
+  config.export_rank = 8;
+  EXPECT_THAT(chosen(config, 8), ElementsAre());
+  EXPECT_TRUE(exports_nowhere(find_strategy("single_rank"), config, 8));
+}
+
+TEST(Strategy, AllRanksIsAllRanks) {
+  Config config;
+  config.export_strategy = "all_ranks";
+  EXPECT_THAT(chosen(config, 3), ElementsAre(0, 1, 2));
+}
+
+TEST(Strategy, FirstRankPerNodeIsLocalRankZero) {
+  Config config;
+  config.export_strategy = "first_rank_per_node";
+  EXPECT_THAT(chosen(config, 9), ElementsAre(0, 4, 8));
+}
+
+TEST(Strategy, SamplingValuesAreThoseOfTheVectors) {
+  std::ifstream file{LENS_TEST_VECTORS "/sampled_ranks.json"};
+  const auto vectors = nlohmann::json::parse(file).at("values");
+  ASSERT_GE(vectors.size(), 60u);
+  for (const auto& [rank, value] : vectors.items()) EXPECT_DOUBLE_EQ(sampling_value(std::stoi(rank)), value) << rank;
+}
+
+TEST(Strategy, SampledAtATenthChoosesTheSameRanksEverywhere) {
+  Config config;
+  config.export_strategy = "sampled";
+  config.export_sample_rate = 0.1;
+  EXPECT_THAT(chosen(config, 64), ElementsAre(3, 5, 6, 31, 55));
+}
+
+TEST(Strategy, SampledAtOneIsEverybodyAndAtZeroNobody) {
+  Config config;
+  config.export_strategy = "sampled";
+  EXPECT_EQ(chosen(config, 64).size(), 64u);
+  config.export_sample_rate = 0.0;
+  EXPECT_THAT(chosen(config, 64), ElementsAre());
+  EXPECT_TRUE(exports_nowhere(find_strategy("sampled"), config, 64));
+}
+
+TEST(Strategy, SampledAtAHundredthExportsNowhereInASmallWorld) {
+  Config config;
+  config.export_sample_rate = 0.01;
+  EXPECT_TRUE(exports_nowhere(find_strategy("sampled"), config, 32));
+  EXPECT_FALSE(exports_nowhere(find_strategy("sampled"), config, 64));
+}
+
+TEST(Strategy, NamesAreFoundInAnyCase) { EXPECT_EQ(find_strategy("All_Ranks").name, "all_ranks"); }
+
+TEST(Strategy, AnUnknownNameIsAnErrorThatListsTheOthers) {
+  EXPECT_THAT(test::invalid_argument_of([] { find_strategy("some"); }),
+              AllOf(HasSubstr("\"some\""), HasSubstr("all_ranks, first_rank_per_node, sampled, single_rank")));
+}
+
+}  // namespace
+}  // namespace lens::setup
