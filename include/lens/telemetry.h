@@ -43,7 +43,7 @@ class [[nodiscard]] TelemetryHandle {
   ~TelemetryHandle() { shutdown(); }
 
   /// Whether this rank records and exports.
-  bool is_exporting() const noexcept { return session_ != nullptr; }
+  LENS_API bool is_exporting() const noexcept;
 
   /// Sends what has ended by now; open spans stay open. False when `timeout` passed first.
   LENS_API bool force_flush(std::chrono::milliseconds timeout = std::chrono::seconds(5)) noexcept;
@@ -56,7 +56,7 @@ class [[nodiscard]] TelemetryHandle {
   LENS_API TelemetryCounters counters() const noexcept;
 
  private:
-  friend TelemetryHandle setup_telemetry(const Config&, const Rank&, const ResourceAttributes&);
+  friend LENS_API TelemetryHandle setup_telemetry(const Config&, const Rank&, const ResourceAttributes&);
   std::shared_ptr<class Session> session_;
 };
 

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/assemble/assembler.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "lens/context.h"
+
+namespace lens::assemble {
+namespace {
+
+using namespace detail;
+
+constexpr std::uint8_t own_trace_flags = SpanContext::sampled | SpanContext::random_trace_id;
+
+// What a record can say of a position: its ring and the lower half. Distinct for all spans that a ring has open at
+// once, unless one of them outlived 4 GiB of records.
+std::uint64_t key_of(Position position) noexcept {
+  return position >> position_ring_shift << 32 | static_cast<std::uint32_t>(position);
+}
+
+// What of a span's items says where it belongs; the rest is the encoder's.
+struct Placement {
+  bool has_parent = false;  // explicit; all zero: a root
+  model::TraceWords trace{};
+  std::uint64_t parent = 0;
+  std::uint8_t flags = 0;
+  bool has_time = false;
+  std::int64_t unix_ns = 0;
+};
+
+std::uint64_t word_at(const std::byte* at) noexcept {
+  std::uint64_t word;
+  std::memcpy(&word, at, 8);
+  return word;
+}
+
+// These items come first, with a size of their own: reading stops at the first that is none of them.
+Placement placement_of(std::span<const std::byte> items) noexcept {
+  Placement placement;
+  while (items.size() >= sizeof(ItemHeader) + 8) {
+    ItemHeader header;
+    std::memcpy(&header, items.data(), sizeof header);
+    const std::byte* payload = items.data() + sizeof header;
+    std::size_t bytes = 8;
+    if (header.type == ItemType::parent) {
+      bytes = 24;
+      if (items.size() < sizeof header + bytes) break;
+      placement.has_parent = true;
+      placement.trace = {word_at(payload), word_at(payload + 8)};
+      placement.parent = word_at(payload + 16);
+      placement.flags = header.extra;
+    } else if (header.type == ItemType::time) {
+      placement.has_time = true;
+      placement.unix_ns = static_cast<std::int64_t>(word_at(payload));
+    } else if (header.type != ItemType::kind && header.type != ItemType::position) {
+      break;
+    }
+    items = items.subspan(sizeof header + bytes);
+  }
+  return placement;
+}
+
+otlp::SpanRecord record_of(const OpenSpan& span, std::int64_t duration_ns) {
+  otlp::SpanRecord record;
+  record.trace = span.trace;
+  record.span = span.span;
+  record.parent = span.parent;
+  record.flags = span.flags;
+  record.parent_is_remote = span.parent_is_remote;
+  record.name = span.name;
+  record.start_unix_ns = span.start_unix_ns;
+  record.end_unix_ns = span.start_unix_ns + duration_ns;
+  record.items = span.items;
+  record.later = {span.later.data(), span.later.size()};
+  return record;
+}
+
+}  // namespace
+
+Assembler::Assembler(Options options, const TimeLine& time)
+    : keys_(options.keys),
+      time_(time),
+      encoder_(std::move(options.names), [this](std::uint64_t ticks) { return time_.unix_ns(ticks); }, options.limits,
+               std::move(options.redacted_keys)) {}
+
+void Assembler::take(Position from, std::span<const std::byte> records, base::Buffer& out) {
+  while (records.size() >= sizeof(RecordHeader)) {
+    RecordHeader header;
+    std::memcpy(&header, records.data(), sizeof header);
+    if (header.bytes() < sizeof header || header.bytes() > records.size()) break;
+    const auto record = records.first(header.bytes());
+    take_one(from, header, record.subspan(sizeof header), record, out);
+    from += header.bytes();
+    records = records.subspan(header.bytes());
+  }
+  if (!records.empty()) ++malformed_count_;
+}
+
+void Assembler::take_one(Position position, const RecordHeader& header, std::span<const std::byte> items,
+                         std::span<const std::byte> record, base::Buffer& out) {
+  std::uint32_t reference = header.reference;
+  if (header.elsewhere()) {
+    if (items.size() < sizeof(ItemHeader) + 8) {
+      ++malformed_count_;
+      return;
+    }
+    const Position target = word_at(items.data() + sizeof(ItemHeader));
+    if ((target ^ position) >> position_ring_shift != 0) {
+      elsewhere_.push_back({target, elsewhere_records_.size()});
+      elsewhere_records_.append(record.data(), record.size());
+      return;
+    }
+    reference = static_cast<std::uint32_t>(target);  // it names its whole position, but is of this ring
+  }
+  switch (header.kind()) {
+    case RecordKind::begin:
+    case RecordKind::activate:
+      return begin(position, header, items);
+    case RecordKind::start: {
+      Thread& thread = thread_of(position);
+      const OpenSpan* enclosing = thread.depth ? &thread.scopes[thread.depth - 1] : nullptr;
+      return describe(started_[key_of(position)], position, header, items, enclosing);
+    }
+    case RecordKind::end:
+      return end(find(position, reference), header, items, out);
+    case RecordKind::thread:
+      return orphan_scopes(thread_of(position));
+    case RecordKind::attributes:
+    case RecordKind::event:
+    case RecordKind::links:
+    case RecordKind::status:
+      if (OpenSpan* span = find(position, reference)) span->later.append(record.data(), record.size());
+      return;
+  }
+  ++malformed_count_;
+}
+
+Assembler::Thread& Assembler::thread_of(Position position) {
+  return threads_[static_cast<std::uint32_t>(position >> position_ring_shift)];
+}
+
+void Assembler::begin(Position position, const RecordHeader& header, std::span<const std::byte> items) {
+  Thread& thread = thread_of(position);
+  if (thread.depth == thread.scopes.size()) thread.scopes.emplace_back();
+  const OpenSpan* enclosing = thread.depth ? &thread.scopes[thread.depth - 1] : nullptr;
+  describe(thread.scopes[thread.depth], position, header, items, enclosing);
+  ++thread.depth;
+}
+
+void Assembler::describe(OpenSpan& span, Position position, const RecordHeader& header,
+                         std::span<const std::byte> items, const OpenSpan* enclosing) {
+  const Placement placement = items.empty() ? Placement{} : placement_of(items);
+  span.position = position;
+  span.name = header.reference;
+  span.items = items;
+  span.later.clear();
+  span.parent_is_remote = placement.has_parent && placement.parent != 0;
+  span.is_activation = header.kind() == RecordKind::activate;
+  span.start_monotonic_ns = time_.monotonic_ns(header.ticks);
+  span.start_unix_ns = time_.unix_ns(header.ticks);
+  if (placement.has_time) {
+    span.start_monotonic_ns += placement.unix_ns - span.start_unix_ns;
+    span.start_unix_ns = placement.unix_ns;
+  }
+  if (span.is_activation) {
+    span.trace = placement.trace;
+    span.span = placement.parent;
+    span.flags = placement.flags;
+    return;
+  }
+  span.span = model::span_word(position, keys_);
+  if (placement.has_parent && placement.parent != 0) {
+    span.trace = placement.trace;
+    span.parent = placement.parent;
+    span.flags = placement.flags;
+  } else if (enclosing && !placement.has_parent) {
+    span.trace = enclosing->trace;
+    span.parent = enclosing->span;
+    span.flags = enclosing->flags;
+  } else {
+    span.trace = model::trace_words(position, keys_);
+    span.parent = 0;
+    span.flags = own_trace_flags;
+  }
+}
+
+OpenSpan* Assembler::find(Position position, std::uint32_t reference) {
+  Thread& thread = thread_of(position);
+  for (std::size_t i = thread.depth; i-- > 0;)
+    if (static_cast<std::uint32_t>(thread.scopes[i].position) == reference) return &thread.scopes[i];
+  if (started_.empty()) return nullptr;
+  const auto started = started_.find(position >> position_ring_shift << 32 | reference);
+  return started == started_.end() ? nullptr : &started->second;
+}
+
+void Assembler::end(OpenSpan* span, const RecordHeader& header, std::span<const std::byte> items, base::Buffer& out) {
+  if (!span) return;  // begun before recording was shut down, and ended there
+  finish(*span, time_.monotonic_ns(header.ticks), items, out);
+  const Position position = span->position;
+  Thread& thread = thread_of(position);
+  for (std::size_t i = thread.depth; i-- > 0;) {
+    if (&thread.scopes[i] != span) continue;
+    const auto first = thread.scopes.begin() + std::ptrdiff_t(i);
+    if (i + 1 < thread.depth) std::rotate(first, first + 1, thread.scopes.begin() + std::ptrdiff_t(thread.depth));
+    --thread.depth;
+    return;
+  }
+  started_.erase(key_of(position));
+}
+
+void Assembler::finish(OpenSpan& span, std::int64_t end_monotonic_ns, std::span<const std::byte> items,
+                       base::Buffer& out) {
+  if (span.is_activation) return;
+  // The end is the start and what passed in between, so that a step of the system clock makes no negative duration.
+  std::int64_t duration_ns = end_monotonic_ns - span.start_monotonic_ns;
+  if (const Placement placement = placement_of(items); placement.has_time)
+    duration_ns = placement.unix_ns - span.start_unix_ns;
+  encoder_.encode(record_of(span, duration_ns), out);
+  ++ended_count_;
+}
+
+void Assembler::orphan_scopes(Thread& thread) {
+  for (std::size_t i = 0; i < thread.depth; ++i) {
+    if (thread.scopes[i].is_activation) continue;
+    thread.scopes[i].keep();
+    const Position position = thread.scopes[i].position;
+    started_.insert_or_assign(key_of(position), std::move(thread.scopes[i]));
+  }
+  thread.depth = 0;
+}
+
+void Assembler::apply_elsewhere(Position target, std::span<const std::byte> record, base::Buffer& out) {
+  OpenSpan* span = find(target, static_cast<std::uint32_t>(target));
+  RecordHeader header;
+  std::memcpy(&header, record.data(), sizeof header);
+  if (header.kind() == RecordKind::end) return end(span, header, record.subspan(sizeof header), out);
+  if (span) span->later.append(record.data(), record.size());
+}
+
+void Assembler::end_cycle(base::Buffer& out) {
+  std::size_t kept = 0;
+  for (Elsewhere& entry : elsewhere_) {
+    RecordHeader header;
+    std::memcpy(&header, elsewhere_records_.data() + entry.offset, sizeof header);
+    if (entry.aged) {
+      apply_elsewhere(entry.target, {elsewhere_records_.data() + entry.offset, header.bytes()}, out);
+    } else {
+      entry.aged = true;
+      elsewhere_[kept++] = entry;
+    }
+  }
+  elsewhere_.resize(kept);
+  if (kept == 0) {
+    elsewhere_records_.clear();
+  } else {  // what is left lies at the end: it came in this cycle
+    const std::size_t first = elsewhere_[0].offset;
+    const std::size_t bytes = elsewhere_records_.size() - first;
+    std::memmove(elsewhere_records_.data(), elsewhere_records_.data() + first, bytes);
+    elsewhere_records_.shrink_to(bytes);
+    for (Elsewhere& entry : elsewhere_) entry.offset -= first;
+  }
+  for (auto& [ring, thread] : threads_)
+    for (std::size_t i = 0; i < thread.depth; ++i) thread.scopes[i].keep();
+  for (auto& [position, span] : started_) span.keep();
+}
+
+void Assembler::truncate_open(std::uint64_t ticks, std::string_view reason, base::Buffer& out) {
+  std::vector<OpenSpan*> open;
+  for (auto& [ring, thread] : threads_)
+    for (std::size_t i = 0; i < thread.depth; ++i)
+      if (!thread.scopes[i].is_activation) open.push_back(&thread.scopes[i]);
+  for (auto& [position, span] : started_) open.push_back(&span);
+  // Innermost first is youngest first: a child never starts before its parent.
+  std::stable_sort(open.begin(), open.end(), [](const OpenSpan* left, const OpenSpan* right) {
+    return left->start_monotonic_ns > right->start_monotonic_ns;
+  });
+  for (OpenSpan* span : open) {
+    otlp::SpanRecord record = record_of(*span, time_.monotonic_ns(ticks) - span->start_monotonic_ns);
+    record.truncated = true;
+    record.truncation_reason = reason;
+    encoder_.encode(record, out);
+    ++truncated_count_;
+  }
+  threads_.clear();
+  started_.clear();
+}
+
+}  // namespace lens::assemble

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ticks of records as time. Between two samples of the clocks time runs straight from one to the other, so that it is
+// continuous, never runs backwards and follows the system clock's drift.
+#pragma once
+
+#include <cstdint>
+
+namespace lens::assemble {
+
+struct ClockReading {
+  std::uint64_t ticks = 0;
+  std::int64_t monotonic_ns = 0;
+  std::int64_t unix_ns = 0;
+};
+
+class TimeLine {
+ public:
+  /// `ns_per_tick` serves until there are two readings far enough apart to measure it.
+  explicit TimeLine(const ClockReading& first, double ns_per_tick = 1.0) noexcept
+      : from_(first), to_(first), ns_per_tick_(ns_per_tick), unix_offset_ns_(first.unix_ns - first.monotonic_ns) {}
+
+  /// Times asked from now on mostly lie between the last reading and this one.
+  void advance(const ClockReading& reading) noexcept {
+    if (reading.ticks <= to_.ticks || reading.monotonic_ns <= to_.monotonic_ns) return;
+    from_ = to_;
+    to_ = reading;
+    ns_per_tick_ = double(to_.monotonic_ns - from_.monotonic_ns) / double(to_.ticks - from_.ticks);
+    // A step of the system clock, beyond what reading two clocks one after the other blurs.
+    const std::int64_t offset_ns = reading.unix_ns - reading.monotonic_ns;
+    constexpr std::int64_t blur_ns = 500;
+    if (offset_ns > unix_offset_ns_ + blur_ns || offset_ns < unix_offset_ns_ - blur_ns) unix_offset_ns_ = offset_ns;
+  }
+
+  std::int64_t monotonic_ns(std::uint64_t ticks) const noexcept {
+    return from_.monotonic_ns + std::int64_t(double(std::int64_t(ticks - from_.ticks)) * ns_per_tick_);
+  }
+  std::int64_t unix_ns(std::uint64_t ticks) const noexcept { return monotonic_ns(ticks) + unix_offset_ns_; }
+  double ns_per_tick() const noexcept { return ns_per_tick_; }
+
+ private:
+  ClockReading from_, to_;
+  double ns_per_tick_;
+  std::int64_t unix_offset_ns_;
+};
+
+}  // namespace lens::assemble

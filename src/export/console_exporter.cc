@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/export/console_exporter.h"
+
+#include <string.h>
+
+#include <cerrno>
+
+#include "src/base/file.h"
+#include "src/otlp/json.h"
+#include "src/otlp/wire.h"
+
+namespace lens::exporting {
+
+std::uint64_t ConsoleExporter::export_spans(std::string_view spans, std::uint64_t) {
+  std::uint64_t printed = 0;
+  std::string json, line;
+  while (!spans.empty()) {
+    const std::string_view element = otlp::wire::first_field(spans);
+    if (element.empty()) break;
+    spans.remove_prefix(element.size());
+    json.clear();
+    otlp::append_traces_json(json, envelope_.request(element));
+    line = "{\"signal\":\"traces\"," + json.substr(1) + "\n";
+    // One write a line, so that lines of several processes on one terminal or pipe stay whole.
+    if (!base::write_all(file_, line)) {
+      on_error_(std::string("console exporter: ") + strerror(errno));
+      break;
+    }
+    ++printed;
+  }
+  return printed;
+}
+
+}  // namespace lens::exporting

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes a trace directory (docs/trace_directory.md): files of its own, named by rank, start and process.
+//
+// Errors: the constructor throws std::invalid_argument when the directory cannot be written. Later, a write that fails
+//         (disk full) loses that message whole, never the file: what was written of it is cut off again.
+#pragma once
+
+#include <zstd.h>
+
+#include <memory>
+#include <string>
+
+#include "src/export/exporter.h"
+#include "src/otlp/envelope.h"
+
+namespace lens::exporting {
+
+struct FileExporterOptions {
+  std::string directory;
+  bool json = false;  // one OTLP/JSON request a line; else length-prefixed zstd frames of OTLP protobuf
+  int rank = 0;
+  std::int64_t start_unix_ns = 0;
+};
+
+class FileExporter : public Exporter {
+ public:
+  FileExporter(const FileExporterOptions& options, otlp::TraceEnvelope envelope, ErrorSink on_error);
+  ~FileExporter() override;
+
+  std::uint64_t export_spans(std::string_view spans, std::uint64_t count) override;
+  void finish(const FinalCounters& counters) override;
+
+  const std::string& path() const noexcept { return path_; }
+
+ private:
+  struct FreeContext {
+    void operator()(ZSTD_CCtx* context) const noexcept { ZSTD_freeCCtx(context); }
+  };
+
+  bool write_message(std::string_view message);
+
+  bool json_;
+  otlp::TraceEnvelope envelope_;
+  ErrorSink on_error_;
+  std::string path_;
+  std::string status_path_;
+  int file_ = -1;
+  std::uint64_t file_bytes_ = 0;
+  std::unique_ptr<ZSTD_CCtx, FreeContext> zstd_;
+  std::string message_;
+};
+
+}  // namespace lens::exporting

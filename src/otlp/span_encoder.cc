@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/otlp/span_encoder.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "src/base/text.h"
+#include "src/base/utf8.h"
+#include "src/otlp/wire.h"
+
+namespace lens::otlp {
+namespace {
+
+using detail::ItemHeader;
+using detail::ItemType;
+using detail::RecordHeader;
+using detail::RecordKind;
+using namespace wire;
+
+// Field numbers of opentelemetry.proto.trace.v1.
+namespace field {
+constexpr std::uint32_t scope_spans_spans = 2;
+constexpr std::uint32_t trace_id = 1, span_id = 2, parent_span_id = 4, name = 5, kind = 6, start = 7, end = 8,
+                        attributes = 9, dropped_attributes = 10, events = 11, dropped_events = 12, links = 13,
+                        dropped_links = 14, status = 15, flags = 16;
+constexpr std::uint32_t event_time = 1, event_name = 2, event_attributes = 3, event_dropped_attributes = 4;
+constexpr std::uint32_t link_attributes = 4, link_dropped_attributes = 5, link_flags = 6;
+constexpr std::uint32_t status_message = 2, status_code = 3;
+constexpr std::uint32_t key = 1, value = 2;
+constexpr std::uint32_t string_value = 1, bool_value = 2, int_value = 3, double_value = 4, array_value = 5;
+constexpr std::uint32_t array_values = 1;
+}  // namespace field
+
+// The upper bits of Span.flags: whether the parent is known to be in another process.
+constexpr std::uint32_t parent_remoteness_known = 0x100, parent_is_remote = 0x200;
+
+// Lengths of messages are written into two bytes that are left free for them: nearly all fit. `close` moves the
+// message when its length takes another number of bytes.
+constexpr std::size_t length_room = 2;
+
+std::size_t open_message(base::Buffer& out, std::uint32_t number) {
+  std::byte* at = put_tag(out.room(max_varint_bytes + length_room), number, bytes_type);
+  out.written_to(at + length_room);
+  return out.size();
+}
+
+void close_message(base::Buffer& out, std::size_t begin) {
+  const std::size_t size = out.size() - begin;
+  const std::size_t length_bytes = varint_bytes(size);
+  if (length_bytes != length_room) {
+    out.room(length_bytes);
+    std::memmove(out.data() + begin - length_room + length_bytes, out.data() + begin, size);
+    out.written_to(out.data() + begin - length_room + length_bytes + size);
+  }
+  put_varint(out.data() + begin - length_room, size);
+}
+
+std::uint64_t word_at(const std::byte* at) noexcept {
+  std::uint64_t word;
+  std::memcpy(&word, at, 8);
+  return word;
+}
+
+std::string_view text_at(const std::byte* at, std::size_t size) noexcept {
+  return {reinterpret_cast<const char*>(at), size};
+}
+
+std::size_t text_array_bytes(const std::byte* payload, std::size_t count, const std::byte* end) noexcept {
+  const std::byte* at = payload;
+  for (std::size_t i = 0; i < count && end - at >= 4; ++i) {
+    std::uint32_t size;
+    std::memcpy(&size, at, 4);
+    at += std::min<std::size_t>(detail::padded(4 + std::uint64_t{size}), static_cast<std::size_t>(end - at));
+  }
+  return static_cast<std::size_t>(at - payload);
+}
+
+std::size_t payload_bytes(const ItemHeader& header, const std::byte* payload, const std::byte* end) noexcept {
+  switch (header.type) {
+    case ItemType::boolean:
+    case ItemType::integer:
+    case ItemType::floating:
+    case ItemType::position:
+    case ItemType::kind:
+    case ItemType::time:
+      return 8;
+    case ItemType::string:
+    case ItemType::status:
+      return detail::padded(header.count);
+    case ItemType::boolean_array:
+    case ItemType::integer_array:
+    case ItemType::floating_array:
+      return std::size_t{header.count} * 8;
+    case ItemType::string_array:
+      return text_array_bytes(payload, header.count, end);
+    case ItemType::parent:
+    case ItemType::link:
+      return 24;
+  }
+  return static_cast<std::size_t>(end - payload);  // of a later version: nothing behind it can be read
+}
+
+/// Calls `visit(header, payload)` for each item that lies whole within `items`.
+template <class Visit>
+void for_each_item(std::span<const std::byte> items, Visit&& visit) {
+  const std::byte* at = items.data();
+  const std::byte* const end = at + items.size();
+  while (end - at >= std::ptrdiff_t(sizeof(ItemHeader))) {
+    ItemHeader header;
+    std::memcpy(&header, at, sizeof header);
+    at += sizeof header;
+    const std::size_t bytes = payload_bytes(header, at, end);
+    if (bytes > static_cast<std::size_t>(end - at)) return;
+    visit(header, at);
+    at += bytes;
+  }
+}
+
+template <class Items, class Item>
+void set_item(Items& items, const Item& item) {
+  for (auto& known : items) {
+    if (known.header.key != item.header.key) continue;
+    known = item;
+    return;
+  }
+  items.push_back(item);
+}
+
+void put_count(base::Buffer& out, std::uint32_t number, std::size_t count) {
+  if (count == 0) return;
+  std::byte* at = put_tag(out.room(2 * max_varint_bytes), number, varint_type);
+  out.written_to(put_varint(at, count));
+}
+
+std::byte* put_fixed64(std::byte* at, std::uint32_t number, std::uint64_t value) noexcept {
+  return put_raw(put_tag(at, number, fixed64_type), value);
+}
+
+std::byte* put_flags(std::byte* at, std::uint32_t number, std::uint32_t flags) noexcept {
+  return put_raw(put_tag(at, number, fixed32_type), flags);
+}
+
+constexpr std::string_view truncation_mark = "nemo.span.truncated";
+
+}  // namespace
+
+SpanEncoder::SpanEncoder(NameSource names, TimeSource times, Limits limits, std::vector<std::string> redacted_keys)
+    : names_(std::move(names)),
+      times_(std::move(times)),
+      limits_(limits),
+      redacted_keys_(std::move(redacted_keys)) {
+  constexpr std::string_view reason = "reason";
+  reason_key_.key.resize(bytes_field_bytes(reason.size()));
+  put_bytes(reinterpret_cast<std::byte*>(reason_key_.key.data()), field::key, reason);
+}
+
+const SpanEncoder::Fragment& SpanEncoder::fragment(std::uint32_t id) {
+  if (id < fragments_.size() && fragments_[id].known) [[likely]]
+    return fragments_[id];
+  if (id >= fragments_.size()) fragments_.resize(std::size_t{id} + 64);
+  const std::string text(valid_text(names_(id)));
+  const auto encoded = [&text](std::uint32_t number) {
+    std::string bytes(bytes_field_bytes(text.size()), '\0');
+    put_bytes(reinterpret_cast<std::byte*>(bytes.data()), number, text);
+    return bytes;
+  };
+  Fragment& made = fragments_[id];
+  made = {encoded(field::name), encoded(field::key), true, is_redacted(text, redacted_keys_)};
+  return made;
+}
+
+std::string_view SpanEncoder::valid_text(std::string_view text) {
+  if (base::is_utf8(text)) [[likely]]
+    return text;
+  repaired_ = base::repaired_utf8(text);
+  return repaired_;
+}
+
+void SpanEncoder::encode(const SpanRecord& span, base::Buffer& out) {
+  parts_.attributes.clear();
+  parts_.events.clear();
+  parts_.links.clear();
+  parts_.kind.payload = nullptr;
+  parts_.status.payload = nullptr;
+  collect(span.items);
+  if (!span.later.empty()) collect_later(span.later);
+
+  const std::size_t begin = open_message(out, field::scope_spans_spans);
+  const Fragment& name = fragment(span.name);
+  constexpr std::size_t fixed_bytes = 96;
+  std::byte* at = out.room(fixed_bytes + name.name.size());
+  at = put_varint(put_tag(at, field::trace_id, bytes_type), 16);
+  at = put_raw(put_raw(at, span.trace.high), span.trace.low);
+  at = put_varint(put_tag(at, field::span_id, bytes_type), 8);
+  at = put_raw(at, span.span);
+  if (span.parent != 0) {
+    at = put_varint(put_tag(at, field::parent_span_id, bytes_type), 8);
+    at = put_raw(at, span.parent);
+  }
+  at = put_raw(at, std::string_view(name.name));
+  at = put_varint(put_tag(at, field::kind, varint_type), parts_.kind.payload ? word_at(parts_.kind.payload) : 1);
+  at = put_fixed64(at, field::start, static_cast<std::uint64_t>(span.start_unix_ns));
+  at = put_fixed64(at, field::end, static_cast<std::uint64_t>(std::max(span.end_unix_ns, span.start_unix_ns)));
+  out.written_to(at);
+
+  put_span_attributes(out, span);
+  if (!parts_.events.empty() || span.truncated) put_events(out, span);
+  if (!parts_.links.empty()) put_links(out);
+  if (parts_.status.payload) put_status(out);
+
+  std::uint32_t flags = span.flags;
+  if (span.parent != 0) flags |= parent_remoteness_known | (span.parent_is_remote ? parent_is_remote : 0);
+  out.written_to(put_flags(out.room(8), field::flags, flags));
+  close_message(out, begin);
+}
+
+void SpanEncoder::collect(std::span<const std::byte> items) {
+  std::size_t of_link = 0;  // attribute items that still belong to the last link
+  for_each_item(items, [&](const ItemHeader& header, const std::byte* payload) {
+    const Item item{header, payload};
+    switch (header.type) {
+      case ItemType::kind:
+        parts_.kind = item;
+        break;
+      case ItemType::link:
+        parts_.links.push_back({item, {}});
+        of_link = header.count;
+        break;
+      case ItemType::status:
+        parts_.status = item;
+        break;
+      case ItemType::position:
+      case ItemType::parent:
+      case ItemType::time:
+        break;
+      default:
+        if (of_link > 0) {
+          --of_link;
+          set_item(parts_.links.back().attributes, item);
+        } else {
+          set_item(parts_.attributes, item);
+        }
+    }
+  });
+}
+
+void SpanEncoder::collect_later(std::span<const std::byte> records) {
+  while (records.size() >= sizeof(RecordHeader)) {
+    RecordHeader header;
+    std::memcpy(&header, records.data(), sizeof header);
+    if (header.bytes() < sizeof header || header.bytes() > records.size()) return;
+    const auto items = records.first(header.bytes()).subspan(sizeof header);
+    if (header.kind() == RecordKind::event) {
+      Event event{header.reference, header.ticks, {}};
+      for_each_item(items, [&](const ItemHeader& item, const std::byte* payload) {
+        if (item.type != ItemType::position) set_item(event.attributes, Item{item, payload});
+      });
+      parts_.events.push_back(std::move(event));
+    } else {
+      collect(items);
+    }
+    records = records.subspan(header.bytes());
+  }
+}
+
+void SpanEncoder::put_span_attributes(base::Buffer& out, const SpanRecord& span) {
+  put_attributes(out, field::attributes, field::dropped_attributes, parts_.attributes, limits_.attributes);
+  if (!span.truncated) return;
+  const std::size_t begin = open_message(out, field::attributes);
+  std::byte* at = put_bytes(out.room(64), field::key, truncation_mark);
+  at = put_varint(put_tag(at, field::value, bytes_type), 2);
+  out.written_to(put_varint(put_tag(at, field::bool_value, varint_type), 1));
+  close_message(out, begin);
+}
+
+void SpanEncoder::put_attributes(base::Buffer& out, std::uint32_t number, std::uint32_t dropped_number,
+                                 const std::vector<Item>& attributes, std::size_t limit) {
+  const std::size_t count = std::min(attributes.size(), limit);
+  for (std::size_t i = 0; i < count; ++i) put_attribute(out, number, attributes[i]);
+  put_count(out, dropped_number, attributes.size() - count);
+}
+
+void SpanEncoder::put_attribute(base::Buffer& out, std::uint32_t number, const Item& item) {
+  const Fragment& key = fragment(item.header.key);
+  if (item.header.type == ItemType::string)
+    return put_text_attribute(out, number, key, text_at(item.payload, item.header.count));
+  if (item.header.type >= ItemType::boolean_array) return put_array_attribute(out, number, key, item);
+
+  // AnyValue with a scalar: at most a tag and ten bytes, so all lengths but the key's take one byte.
+  const std::uint64_t word = word_at(item.payload);
+  std::byte value[1 + max_varint_bytes];
+  std::byte* end = value;
+  if (item.header.type == ItemType::boolean) {
+    end = put_varint(put_tag(end, field::bool_value, varint_type), word != 0);
+  } else if (item.header.type == ItemType::integer) {
+    end = put_varint(put_tag(end, field::int_value, varint_type), word);
+  } else {
+    end = put_fixed64(end, field::double_value, word);
+  }
+  const auto value_bytes = static_cast<std::size_t>(end - value);
+  const std::size_t bytes = key.key.size() + 2 + value_bytes;
+  std::byte* at = out.room(bytes + 1 + max_varint_bytes);
+  at = put_varint(put_tag(at, number, bytes_type), bytes);
+  at = put_raw(at, std::string_view(key.key));
+  at = put_varint(put_tag(at, field::value, bytes_type), value_bytes);
+  out.written_to(put_raw(at, text_at(value, value_bytes)));
+}
+
+void SpanEncoder::put_text_attribute(base::Buffer& out, std::uint32_t number, const Fragment& key,
+                                     std::string_view text) {
+  text = key.redacted ? std::string_view("[REDACTED]") : base::first_characters(valid_text(text), limits_.value_characters);
+  const std::size_t value_bytes = bytes_field_bytes(text.size());
+  const std::size_t bytes = key.key.size() + bytes_field_bytes(value_bytes);
+  std::byte* at = out.room(bytes + 1 + max_varint_bytes);
+  at = put_varint(put_tag(at, number, bytes_type), bytes);
+  at = put_raw(at, std::string_view(key.key));
+  at = put_varint(put_tag(at, field::value, bytes_type), value_bytes);
+  out.written_to(put_bytes(at, field::string_value, text));
+}
+
+void SpanEncoder::put_array_attribute(base::Buffer& out, std::uint32_t number, const Fragment& key, const Item& item) {
+  const std::size_t attribute = open_message(out, number);
+  out.append(key.key);
+  const std::size_t value = open_message(out, field::value);
+  const std::size_t array = open_message(out, field::array_value);
+  const std::byte* element = item.payload;
+  for (std::size_t i = 0; i < item.header.count; ++i) {
+    const std::size_t begin = open_message(out, field::array_values);
+    if (item.header.type == ItemType::string_array) {
+      std::uint32_t size;
+      std::memcpy(&size, element, 4);
+      std::string_view text = key.redacted ? "[REDACTED]" : valid_text(text_at(element + 4, size));
+      text = base::first_characters(text, limits_.value_characters);
+      out.written_to(put_bytes(out.room(bytes_field_bytes(text.size())), field::string_value, text));
+      element += detail::padded(4 + std::uint64_t{size});
+    } else {
+      const std::uint64_t word = word_at(element);
+      std::byte* at = out.room(1 + max_varint_bytes);
+      if (item.header.type == ItemType::boolean_array) {
+        at = put_varint(put_tag(at, field::bool_value, varint_type), word != 0);
+      } else if (item.header.type == ItemType::integer_array) {
+        at = put_varint(put_tag(at, field::int_value, varint_type), word);
+      } else {
+        at = put_fixed64(at, field::double_value, word);
+      }
+      out.written_to(at);
+      element += 8;
+    }
+    close_message(out, begin);
+  }
+  close_message(out, array);
+  close_message(out, value);
+  close_message(out, attribute);
+}
+
+void SpanEncoder::put_events(base::Buffer& out, const SpanRecord& span) {
+  const std::size_t count = std::min(parts_.events.size(), limits_.events);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Event& event = parts_.events[i];
+    const std::size_t begin = open_message(out, field::events);
+    out.written_to(put_fixed64(out.room(9), field::event_time, static_cast<std::uint64_t>(times_(event.ticks))));
+    std::string name = fragment(event.name).name;
+    name[0] = static_cast<char>(field::event_name << 3 | bytes_type);
+    out.append(name);
+    put_attributes(out, field::event_attributes, field::event_dropped_attributes, event.attributes,
+                   limits_.event_attributes);
+    close_message(out, begin);
+  }
+  if (span.truncated) {
+    const std::size_t begin = open_message(out, field::events);
+    std::byte* at = put_fixed64(out.room(128), field::event_time, static_cast<std::uint64_t>(span.end_unix_ns));
+    out.written_to(put_bytes(at, field::event_name, truncation_mark));
+    put_text_attribute(out, field::event_attributes, reason_key_, span.truncation_reason);
+    close_message(out, begin);
+  }
+  put_count(out, field::dropped_events, parts_.events.size() - count);
+}
+
+void SpanEncoder::put_links(base::Buffer& out) {
+  const std::size_t count = std::min(parts_.links.size(), limits_.links);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Link& link = parts_.links[i];
+    const std::size_t begin = open_message(out, field::links);
+    std::byte* at = out.room(48);
+    at = put_bytes(at, field::trace_id, text_at(link.context.payload, 16));
+    out.written_to(put_bytes(at, field::span_id, text_at(link.context.payload + 16, 8)));
+    put_attributes(out, field::link_attributes, field::link_dropped_attributes, link.attributes,
+                   limits_.link_attributes);
+    out.written_to(put_flags(out.room(8), field::link_flags, link.context.header.extra));
+    close_message(out, begin);
+  }
+  put_count(out, field::dropped_links, parts_.links.size() - count);
+}
+
+void SpanEncoder::put_status(base::Buffer& out) {
+  const std::string_view message = valid_text(text_at(parts_.status.payload, parts_.status.header.count));
+  const std::size_t begin = open_message(out, field::status);
+  if (!message.empty())
+    out.written_to(put_bytes(out.room(bytes_field_bytes(message.size())), field::status_message, message));
+  std::byte* at = put_tag(out.room(1 + max_varint_bytes), field::status_code, varint_type);
+  out.written_to(put_varint(at, parts_.status.header.extra));
+  close_message(out, begin);
+}
+
+bool is_redacted(std::string_view key, const std::vector<std::string>& redacted) {
+  static constexpr std::string_view suffixes[] = {"password", "token", "secret", "key"};
+  const std::string lowered = base::lower(key);
+  if (std::find(redacted.begin(), redacted.end(), lowered) != redacted.end()) return true;
+  return std::any_of(std::begin(suffixes), std::end(suffixes), [&](std::string_view suffix) {
+    if (!std::string_view(lowered).ends_with(suffix) || lowered.size() == suffix.size()) return false;
+    const bool listed = std::find(redacted.begin(), redacted.end(), suffix) != redacted.end();
+    const char before = lowered[lowered.size() - suffix.size() - 1];
+    return listed && (before == '.' || before == '_');
+  });
+}
+
+}  // namespace lens::otlp

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a span as it lies in the rings to the bytes of an OTLP Span. Spans come by the million, so this does not go
+// through a general writer: names and attribute keys are encoded once and copied ever after.
+//
+// Threads:   one at a time.
+// Ownership: a SpanRecord borrows the ring's bytes for the call.
+// Errors:    std::bad_alloc only. Strings that are not UTF-8 are repaired: receivers refuse a whole request for one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lens/recorder.h"
+#include "src/base/buffer.h"
+#include "src/model/identity.h"
+
+namespace lens::otlp {
+
+/// How much a span may carry; what is beyond is left out and counted in the span's dropped_… fields.
+struct Limits {
+  std::size_t attributes = 128;
+  std::size_t events = 128;
+  std::size_t links = 128;
+  std::size_t event_attributes = 128;
+  std::size_t link_attributes = 128;
+  std::size_t value_characters = std::numeric_limits<std::size_t>::max();
+};
+
+struct SpanRecord {
+  model::TraceWords trace{};
+  std::uint64_t span = 0;    // id as it lies in memory
+  std::uint64_t parent = 0;  // 0: a root
+  std::uint8_t flags = 0;    // W3C trace flags
+  bool parent_is_remote = false;
+  std::uint32_t name = 0;  // interned
+  std::int64_t start_unix_ns = 0;
+  std::int64_t end_unix_ns = 0;
+  std::span<const std::byte> items;  // behind the begin record
+  std::span<const std::byte> later;  // whole records that came for the span, in order
+  bool truncated = false;            // ended by shutdown: marked so
+  std::string_view truncation_reason = {};
+};
+
+/// Whether string values under this key are replaced by "[REDACTED]": a listed key in any case, or one that ends in
+/// `.` or `_` and a listed one of password, token, secret, key.
+bool is_redacted(std::string_view key, const std::vector<std::string>& redacted);
+
+class SpanEncoder {
+ public:
+  /// The text of an interned name; asked once per name.
+  using NameSource = std::function<std::string_view(std::uint32_t)>;
+  /// Unix time of a record's ticks.
+  using TimeSource = std::function<std::int64_t(std::uint64_t)>;
+
+  SpanEncoder(NameSource names, TimeSource times, Limits limits, std::vector<std::string> redacted_keys);
+
+  /// Appends the span as an element of ScopeSpans.spans: tag, length, message.
+  void encode(const SpanRecord& span, base::Buffer& out);
+
+ private:
+  struct Fragment {
+    std::string name;  // field 5 of a Span with this name, and its default kind
+    std::string key;   // field 1 of a KeyValue with this key
+    bool known = false;
+    bool redacted = false;
+  };
+  struct Item {
+    detail::ItemHeader header;
+    const std::byte* payload;
+  };
+  struct Event {
+    std::uint32_t name;
+    std::uint64_t ticks;
+    std::vector<Item> attributes;
+  };
+  struct Link {
+    Item context;
+    std::vector<Item> attributes;
+  };
+  /// A span's items sorted by what they are; kept between spans for its memory.
+  struct Parts {
+    std::vector<Item> attributes;
+    std::vector<Event> events;
+    std::vector<Link> links;
+    Item kind{};
+    Item status{};
+  };
+
+  const Fragment& fragment(std::uint32_t id);
+  void collect(std::span<const std::byte> items);
+  void collect_later(std::span<const std::byte> records);
+  void put_span_attributes(base::Buffer& out, const SpanRecord& span);
+  void put_attributes(base::Buffer& out, std::uint32_t field, std::uint32_t dropped_field,
+                      const std::vector<Item>& attributes, std::size_t limit);
+  void put_attribute(base::Buffer& out, std::uint32_t field, const Item& item);
+  void put_text_attribute(base::Buffer& out, std::uint32_t field, const Fragment& key, std::string_view text);
+  void put_array_attribute(base::Buffer& out, std::uint32_t field, const Fragment& key, const Item& item);
+  void put_events(base::Buffer& out, const SpanRecord& span);
+  void put_links(base::Buffer& out);
+  void put_status(base::Buffer& out);
+  std::string_view valid_text(std::string_view text);
+
+  NameSource names_;
+  TimeSource times_;
+  Limits limits_;
+  std::vector<std::string> redacted_keys_;
+  std::vector<Fragment> fragments_;
+  Fragment reason_key_;  // of the event that marks a truncated span
+  Parts parts_;
+  std::string repaired_;
+};
+
+}  // namespace lens::otlp

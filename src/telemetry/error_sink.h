@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Background failures on their way to Config::on_error: the same line at most once in ten seconds.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace lens::telemetry {
+
+using ErrorSink = std::function<void(std::string_view)>;
+
+inline ErrorSink rate_limited(ErrorSink sink) {
+  if (!sink) return [](std::string_view) {};
+  struct State {
+    std::mutex mutex;
+    std::unordered_map<std::string, std::chrono::steady_clock::time_point> last;
+  };
+  return [sink = std::move(sink), state = std::make_shared<State>()](std::string_view line) {
+    constexpr std::chrono::seconds quiet{10};
+    constexpr std::size_t max_lines = 64;
+    try {
+      std::unique_lock lock(state->mutex);
+      const auto now = std::chrono::steady_clock::now();
+      const auto [known, is_new] = state->last.try_emplace(std::string(line), now);
+      if (!is_new && now - known->second < quiet) return;
+      known->second = now;
+      if (state->last.size() > max_lines) state->last.clear();
+      lock.unlock();
+      sink(line);
+    } catch (...) {
+      // What the callback throws must not end the pipeline.
+    }
+  };
+}
+
+}  // namespace lens::telemetry

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/telemetry/pipeline.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include <array>
+
+#include "src/record/clock.h"
+#include "src/record/names.h"
+
+namespace lens::telemetry {
+namespace {
+
+using std::chrono::steady_clock;
+
+// One request's worth: large enough to compress well, well below what collectors refuse (4 MiB).
+constexpr std::size_t batch_bytes = 1 << 20;
+// A ring of 1 MiB takes 9 ms of a thread that records a million spans a second.
+constexpr std::chrono::milliseconds busy_interval{1}, idle_interval{4};
+constexpr std::string_view truncation_reason = "telemetry was shut down while the span was open";
+
+assemble::ClockReading read_clock() noexcept {
+  const record::ClockSample sample = record::ClockSample::now();
+  return {sample.ticks, sample.monotonic_ns, sample.unix_ns};
+}
+
+// The rate until the first cycle measures it, from two readings a moment apart.
+assemble::TimeLine first_time_line() noexcept {
+  const assemble::ClockReading first = read_clock();
+  assemble::TimeLine time(first);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  time.advance(read_clock());
+  return time;
+}
+
+// The host's signal handlers must run on the host's threads.
+class BlockSignals {
+ public:
+  BlockSignals() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~BlockSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+Pipeline::Pipeline(Options options, std::unique_ptr<exporting::Exporter> exporter, exporting::ErrorSink on_error)
+    : options_(std::move(options)),
+      exporter_(std::move(exporter)),
+      on_error_(std::move(on_error)),
+      assembler_(options_.assembler, first_time_line()) {
+  sem_init(&wake_, 0, 0);
+  BlockSignals inherited_by_the_thread;
+  thread_ = std::thread([this] { run(); });
+  pthread_setname_np(thread_.native_handle(), "lens-pipeline");
+}
+
+Pipeline::~Pipeline() {
+  if (thread_.joinable()) thread_.join();
+  sem_destroy(&wake_);
+}
+
+std::uint64_t Pipeline::request_flush() noexcept {
+  const std::uint64_t number = flush_requested_.fetch_add(1, std::memory_order_acq_rel) + 1;
+  sem_post(&wake_);
+  return number;
+}
+
+bool Pipeline::stop(steady_clock::time_point deadline) noexcept {
+  stop_requested_.store(true, std::memory_order_release);
+  sem_post(&wake_);
+  while (!stopped_.load(std::memory_order_acquire)) {
+    if (steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  thread_.join();
+  return true;
+}
+
+void Pipeline::run() noexcept {
+  while (!stop_requested_.load(std::memory_order_acquire)) {
+    const std::uint64_t flush = flush_requested_.load(std::memory_order_acquire);
+    try {
+      cycle();
+      if (flush != flush_done_.load(std::memory_order_relaxed)) {
+        cycle();  // what came from other threads is applied one cycle late
+        export_batch();
+        exporter_->flush();
+        flush_done_.store(flush, std::memory_order_release);
+      } else if (!batch_.empty() && steady_clock::now() - batch_began_ >= options_.schedule_delay) {
+        export_batch();
+      }
+    } catch (const std::bad_alloc&) {
+      on_error_("out of memory in the pipeline; spans were lost");
+    }
+    wait();
+  }
+  try {
+    finish();
+  } catch (const std::bad_alloc&) {
+    on_error_("out of memory at shutdown; spans were lost");
+  }
+  flush_done_.store(flush_requested_.load(std::memory_order_acquire), std::memory_order_release);
+  stopped_.store(true, std::memory_order_release);
+}
+
+void Pipeline::cycle() {
+  record::RingFile& file = *recorder_.file();
+  const std::uint32_t rings = recorder_.ring_count();
+  std::array<detail::Position, record::RingFile::max_rings + 1> heads;
+  // Acquire: the records up to a head are complete. Read before the clock, which is then later than all of them.
+  for (std::uint32_t number = 1; number <= rings; ++number)
+    heads[number] = file.ring(number).head.load(std::memory_order_acquire);
+  const assemble::ClockReading now = read_clock();
+  assembler_.begin_cycle(now);
+  recorder_.publish_names();
+  recorder_.publish_clock(now.ticks, now.monotonic_ns, now.unix_ns, assembler_.time().ns_per_tick());
+  busy_ = false;
+  for (std::uint32_t number = 1; number <= rings; ++number) {
+    const record::RingHeader& ring = file.ring(number);
+    const detail::Position tail = ring.tail.load(std::memory_order_relaxed);
+    const std::uint64_t bytes = heads[number] - tail;
+    if (bytes == 0) continue;
+    busy_ |= bytes > ring.data_bytes / 8;
+    if (batch_.empty()) batch_began_ = steady_clock::now();
+    assembler_.take(tail, {file.data(number) + (tail & (ring.data_bytes - 1)), bytes}, batch_);
+    if (batch_.size() >= batch_bytes) export_batch();
+  }
+  assembler_.end_cycle(batch_);
+  // Release: the reads of these bytes are over before their owner overwrites them.
+  for (std::uint32_t number = 1; number <= rings; ++number)
+    file.ring(number).tail.store(heads[number], std::memory_order_release);
+  count();
+}
+
+void Pipeline::export_batch() {
+  const std::uint64_t ended = assembler_.ended_count() + assembler_.truncated_count();
+  const std::uint64_t spans = ended - batched_;
+  batched_ = ended;
+  if (spans > 0) {
+    const std::uint64_t taken = exporter_->export_spans(batch_.view(), spans);
+    exported_ += taken;
+    refused_ += spans - taken;
+  }
+  batch_.clear();
+  count();
+}
+
+void Pipeline::count() {
+  record::Counters& counters = recorder_.counters();
+  counters.spans_recorded.store(assembler_.ended_count() + assembler_.truncated_count(), std::memory_order_relaxed);
+  counters.spans_truncated.store(assembler_.truncated_count(), std::memory_order_relaxed);
+  counters.spans_exported.store(exported_, std::memory_order_relaxed);
+  counters.spans_dropped.store(recorder_.dropped() + refused_, std::memory_order_relaxed);
+}
+
+void Pipeline::finish() {
+  cycle();
+  cycle();
+  assembler_.truncate_open(read_clock().ticks, truncation_reason, batch_);
+  export_batch();
+  const record::Counters& counters = recorder_.counters();
+  exporter_->flush();
+  exporter_->finish({counters.spans_recorded, counters.spans_exported, counters.spans_dropped,
+                     counters.spans_truncated});
+  if (counters.spans_dropped > 0) {
+    on_error_("telemetry lost " + std::to_string(counters.spans_dropped) + " of " +
+              std::to_string(counters.spans_recorded + recorder_.dropped()) + " spans (" +
+              std::to_string(recorder_.dropped()) + " for want of room, " + std::to_string(refused_) +
+              " refused by the exporter)");
+  }
+}
+
+void Pipeline::wait() {
+  timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  const auto interval = std::chrono::nanoseconds(busy_ ? busy_interval : idle_interval);
+  until.tv_nsec += interval.count();
+  if (until.tv_nsec >= 1'000'000'000) {
+    ++until.tv_sec;
+    until.tv_nsec -= 1'000'000'000;
+  }
+  while (sem_clockwait(&wake_, CLOCK_MONOTONIC, &until) == 0) {
+    if (sem_trywait(&wake_) != 0) break;  // several requests are one wake-up
+  }
+}
+
+}  // namespace lens::telemetry

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one background thread of a recording process: takes records out of the rings, makes spans of them and hands
+// batches to the exporter.
+//
+// Threads:   the constructor starts the thread, `stop` ends it. `flush` and `request_flush` from any thread,
+//            `request_flush` and `flushed` from a signal handler too.
+// Errors:    whatever fails is counted and goes to the error sink.
+#pragma once
+
+#include <semaphore.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "src/assemble/assembler.h"
+#include "src/export/exporter.h"
+#include "src/record/recorder.h"
+
+namespace lens::telemetry {
+
+class Pipeline {
+ public:
+  struct Options {
+    std::chrono::milliseconds schedule_delay{5000};  // a span waits so long at most before it is exported
+    assemble::Assembler::Options assembler;
+  };
+
+  Pipeline(Options options, std::unique_ptr<exporting::Exporter> exporter, exporting::ErrorSink on_error);
+  /// The thread must have stopped.
+  ~Pipeline();
+
+  /// Asks for a flush and returns its number; `flushed(number)` tells when it is done. Async-signal-safe.
+  std::uint64_t request_flush() noexcept;
+  bool flushed(std::uint64_t number) const noexcept { return flush_done_.load(std::memory_order_acquire) >= number; }
+
+  /// Takes what is left in the rings, ends open spans, exports and finishes. False when `deadline` passed first: the
+  /// thread is then still at it, and this object must stay.
+  bool stop(std::chrono::steady_clock::time_point deadline) noexcept;
+
+ private:
+  void run() noexcept;
+  void cycle();
+  void export_batch();
+  void finish();
+  void wait();
+  void count();
+
+  Options options_;
+  std::unique_ptr<exporting::Exporter> exporter_;
+  exporting::ErrorSink on_error_;
+  record::Recorder& recorder_ = record::Recorder::instance();
+  assemble::Assembler assembler_;
+
+  base::Buffer batch_;
+  std::uint64_t batched_ = 0;        // ended spans when the last batch went out
+  std::chrono::steady_clock::time_point batch_began_{};
+  std::uint64_t exported_ = 0;
+  std::uint64_t refused_ = 0;
+  bool busy_ = false;  // the last cycle found much: the next comes sooner
+
+  sem_t wake_;
+  std::atomic<std::uint64_t> flush_requested_{0};
+  std::atomic<std::uint64_t> flush_done_{0};
+  std::atomic<bool> stop_requested_{false};
+  std::atomic<bool> stopped_{false};
+  std::thread thread_;
+};
+
+}  // namespace lens::telemetry

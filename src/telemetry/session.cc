@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/telemetry/session.h"
+
+#include <unistd.h>
+
+#include <stdexcept>
+
+#include "lens/version.h"
+#include "src/export/console_exporter.h"
+#include "src/export/file_exporter.h"
+#include "src/model/group_registry.h"
+#include "src/record/clock.h"
+#include "src/record/names.h"
+#include "src/telemetry/error_sink.h"
+
+namespace lens {
+namespace {
+
+class NoExporter : public exporting::Exporter {
+ public:
+  std::uint64_t export_spans(std::string_view, std::uint64_t count) override { return count; }
+};
+
+std::unique_ptr<exporting::Exporter> make_exporter(const setup::Plan& plan, const exporting::ErrorSink& on_error) {
+  otlp::TraceEnvelope envelope(plan.resource, "lens", version);
+  switch (plan.exporter) {
+    case setup::Exporter::console:
+      return std::make_unique<exporting::ConsoleExporter>(STDOUT_FILENO, std::move(envelope), on_error);
+    case setup::Exporter::file: {
+      exporting::FileExporterOptions options;
+      options.directory = plan.file_dir;
+      options.json = plan.file_format == setup::FileFormat::json;
+      options.rank = plan.rank.rank;
+      options.start_unix_ns = record::ClockSample::now().unix_ns;
+      return std::make_unique<exporting::FileExporter>(options, std::move(envelope), on_error);
+    }
+    case setup::Exporter::none:
+      return std::make_unique<NoExporter>();
+    case setup::Exporter::otlp:
+      break;
+  }
+  throw std::invalid_argument(
+      "EXPORTER=otlp: this version has no OTLP transport yet; set it to file, console or none");
+}
+
+otlp::Limits limits_of(const SpanLimits& limits) noexcept {
+  return {limits.attributes,       limits.events,          limits.links,
+          limits.event_attributes, limits.link_attributes, limits.value_length};
+}
+
+}  // namespace
+
+Session::Session(const setup::Plan& plan, const Config& config) : shutdown_timeout_(config.shutdown_timeout) {
+  const auto on_error = telemetry::rate_limited(config.on_error);
+  for (const std::string& warning : plan.warnings) on_error(warning);
+  if (!plan.exports) return;
+
+  auto exporter = make_exporter(plan, on_error);
+  record::Recorder& recorder = record::Recorder::instance();
+  std::string problem;
+  if (!recorder.start({plan.run_id, plan.rank.rank, plan.rank.world_size, plan.rank.local_rank, config.shm_dir},
+                      problem)) {
+    throw std::runtime_error(problem);
+  }
+  if (!problem.empty()) on_error("rings are in private memory, unseen by other programs: " + problem);
+
+  telemetry::Pipeline::Options options;
+  options.schedule_delay = config.standard.span_batch.schedule_delay;
+  options.assembler.keys = recorder.keys();
+  options.assembler.names = record::Names::text;
+  options.assembler.limits = limits_of(config.standard.span_limits);
+  options.assembler.redacted_keys = config.redacted_keys;
+  pipeline_ = std::make_unique<telemetry::Pipeline>(std::move(options), std::move(exporter), on_error);
+  detail::GroupRegistry::instance().open(plan.groups);
+}
+
+bool Session::flush(std::chrono::milliseconds timeout) noexcept {
+  if (!pipeline_ || shut_down_.load()) return true;
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  const std::uint64_t number = pipeline_->request_flush();
+  while (!pipeline_->flushed(number)) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return true;
+}
+
+void Session::shutdown(std::chrono::milliseconds timeout) noexcept {
+  if (!pipeline_ || shut_down_.exchange(true)) return;
+  if (timeout <= std::chrono::milliseconds::zero()) timeout = shutdown_timeout_;
+  detail::GroupRegistry::instance().close();
+  record::Recorder::instance().stop();
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  // A pipeline that is stuck in its destination keeps what it works on until the process ends.
+  if (!pipeline_->stop(deadline)) static_cast<void>(pipeline_.release());
+}
+
+TelemetryCounters Session::counters() const noexcept {
+  if (!pipeline_) return {};
+  const record::Counters& counters = record::Recorder::instance().counters();
+  return {counters.spans_recorded, counters.spans_exported, counters.spans_dropped, counters.spans_truncated};
+}
+
+}  // namespace lens

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Set-up, shutdown, and the ways a process ends.
+#include <time.h>
+
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+
+#include "src/setup/plan.h"
+#include "src/telemetry/session.h"
+
+namespace lens {
+namespace {
+
+// Never destroyed: an exit from a static destructor may still come here.
+struct Active {
+  std::mutex mutex;
+  std::weak_ptr<Session> session;
+  std::terminate_handler previous_terminate = nullptr;
+  bool exit_registered = false;
+};
+
+Active& active() {
+  static auto* active = new Active;
+  return *active;
+}
+
+// For the signal handler, which may take no lock. Cleared before the pipeline stops.
+constinit std::atomic<telemetry::Pipeline*> drainable{nullptr};
+constinit std::atomic<int> draining{0};
+
+// From here on no signal handler reaches the pipeline.
+void end_draining() noexcept {
+  drainable.store(nullptr, std::memory_order_release);
+  while (draining.load(std::memory_order_acquire) > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+void shut_down_active() noexcept {
+  std::shared_ptr<Session> session;
+  {
+    std::lock_guard lock(active().mutex);
+    session = active().session.lock();
+  }
+  if (session) session->shutdown({});
+  end_draining();
+}
+
+[[noreturn]] void flush_and_terminate() {
+  const std::terminate_handler previous = active().previous_terminate;
+  shut_down_active();
+  if (previous) previous();
+  std::abort();
+}
+
+void watch_for_the_end() {
+  if (!active().exit_registered) active().exit_registered = std::atexit([] { shut_down_active(); }) == 0;
+  if (std::get_terminate() != flush_and_terminate) active().previous_terminate = std::set_terminate(flush_and_terminate);
+}
+
+void stop_watching() noexcept {
+  if (std::get_terminate() == flush_and_terminate) std::set_terminate(active().previous_terminate);
+}
+
+}  // namespace
+
+TelemetryHandle setup_telemetry(const Config& config, const Rank& rank, const ResourceAttributes& attributes) {
+  const setup::Plan plan = setup::make_plan(config, rank, attributes);
+  TelemetryHandle handle;
+  if (!config.enabled || config.standard.sdk_disabled) return handle;
+  std::lock_guard lock(active().mutex);
+  if (auto running = active().session.lock()) {
+    if (!config.replace_running)
+      throw std::logic_error("telemetry is already set up in this process; shut it down first");
+    running->shutdown({});
+  }
+  auto session = std::make_shared<Session>(plan, config);
+  active().session = session;
+  if (session->is_exporting()) {
+    drainable.store(session->pipeline(), std::memory_order_release);
+    watch_for_the_end();
+  }
+  handle.session_ = std::move(session);
+  return handle;
+}
+
+bool TelemetryHandle::is_exporting() const noexcept { return session_ && session_->is_exporting(); }
+
+bool TelemetryHandle::force_flush(std::chrono::milliseconds timeout) noexcept {
+  return !session_ || session_->flush(timeout);
+}
+
+void TelemetryHandle::shutdown(std::chrono::milliseconds timeout) noexcept {
+  if (!session_) return;
+  session_->shutdown(timeout);
+  end_draining();
+  stop_watching();
+  session_.reset();
+}
+
+TelemetryCounters TelemetryHandle::counters() const noexcept {
+  return session_ ? session_->counters() : TelemetryCounters{};
+}
+
+bool graceful_drain(std::chrono::milliseconds timeout) noexcept {
+  draining.fetch_add(1, std::memory_order_acq_rel);
+  telemetry::Pipeline* pipeline = drainable.load(std::memory_order_acquire);
+  bool done = false;
+  if (pipeline) {
+    const std::uint64_t number = pipeline->request_flush();
+    constexpr timespec pause{0, 200'000};
+    for (auto waited = std::chrono::nanoseconds(0); !(done = pipeline->flushed(number)) && waited < timeout;
+         waited += std::chrono::nanoseconds(pause.tv_nsec)) {
+      nanosleep(&pause, nullptr);
+    }
+  }
+  draining.fetch_sub(1, std::memory_order_acq_rel);
+  return done;
+}
+
+}  // namespace lens
