@@ -22,7 +22,7 @@ struct RecorderOptions {
   int rank = 0;
   int world_size = 1;
   int local_rank = 0;
-  std::string shm_dir;  // empty: private memory
+  std::string shm_dir = {};  // empty: private memory
 };
 
 class Recorder {

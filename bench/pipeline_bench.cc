@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the pipeline thread pays: from the bytes of a ring to those of OTLP, and on to a compressed message of the trace
+// directory.
+#include <benchmark/benchmark.h>
+#include <zstd.h>
+
+#include <thread>
+#include <vector>
+
+#include "bench/sites.h"
+#include "src/assemble/assembler.h"
+#include "src/record/clock.h"
+#include "src/record/names.h"
+#include "src/record/recorder.h"
+
+namespace lens::bench {
+namespace {
+
+constexpr std::uint64_t block = 8192;
+
+assemble::ClockReading reading() {
+  const auto sample = record::ClockSample::now();
+  return {sample.ticks, sample.monotonic_ns, sample.unix_ns};
+}
+
+// The records of `block` spans with three attributes, as a thread leaves them in its ring.
+struct RecordedSpans {
+  std::vector<std::byte> bytes;
+  detail::Position first = 0;
+
+  RecordedSpans() {
+    spans_with_attributes(1);  // makes the ring, whose first record is not a span
+    auto* ring = reinterpret_cast<record::RingHeader*>(detail::thread_state.head);
+    first = ring->head.load();
+    ring->tail.store(first);
+    spans_with_attributes(block);
+    const std::byte* from = detail::thread_state.ring + (first & detail::thread_state.mask);
+    bytes.assign(from, from + (ring->head.load() - first));
+    ring->tail.store(ring->head.load());
+  }
+};
+
+void assemble_spans(benchmark::State& state, bool compress) {
+  const RecordedSpans recorded;
+  const assemble::TimeLine time(reading());
+  assemble::Assembler assembler({record::Recorder::instance().keys(), record::Names::text, {}, {}}, time);
+  base::Buffer out;
+  std::vector<char> compressed(ZSTD_compressBound(4 << 20));
+  ZSTD_CCtx* context = ZSTD_createCCtx();
+  std::uint64_t bytes = 0;
+  for (auto _ : state) {
+    out.clear();
+    assembler.begin_cycle(reading());
+    assembler.take(recorded.first, recorded.bytes, out);
+    assembler.end_cycle(out);
+    bytes = out.size();
+    if (compress) bytes = ZSTD_compressCCtx(context, compressed.data(), compressed.size(), out.data(), out.size(), 1);
+  }
+  ZSTD_freeCCtx(context);
+  if (assembler.ended_count() != std::uint64_t(state.iterations()) * block) state.SkipWithError("spans are missing");
+  state.SetItemsProcessed(state.iterations() * std::int64_t(block));
+  state.counters["bytes_per_span"] = double(bytes) / double(block);
+}
+
+void to_otlp(benchmark::State& state) { assemble_spans(state, false); }
+void to_file(benchmark::State& state) { assemble_spans(state, true); }
+
+[[maybe_unused]] const bool registered = [] {
+  benchmark::RegisterBenchmark("pipeline/otlp", to_otlp);
+  benchmark::RegisterBenchmark("pipeline/compressed", to_file);
+  return true;
+}();
+
+}  // namespace
+}  // namespace lens::bench

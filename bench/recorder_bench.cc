@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// What recording costs the caller, beside the floor in the same run. Each iteration is a block of spans, after which the
+// ring is given back by hand: the pipeline, which is timed in pipeline_bench.cc, is not running.
+#include <benchmark/benchmark.h>
+
+#include <string>
+
+#include "bench/sites.h"
+#include "src/model/group_registry.h"
+#include "src/record/recorder.h"
+
+namespace lens::bench {
+namespace {
+
+// A block fills a small part of the smallest ring that the benchmarks use.
+constexpr std::uint64_t block = 2048;
+
+bool start_recording() {
+  static const bool started = [] {
+    std::string problem;
+    const bool ok = record::Recorder::instance().start({.run_id = "bench"}, problem);
+    detail::GroupRegistry::instance().open(GroupSet::of({"bench_on"}));
+    return ok;
+  }();
+  return started;
+}
+
+void drain() {
+  auto* ring = reinterpret_cast<record::RingHeader*>(detail::thread_state.head);
+  if (detail::thread_state.ring) ring->tail.store(ring->head.load(std::memory_order_relaxed), std::memory_order_release);
+}
+
+template <class Block>
+void time_blocks(benchmark::State& state, Block&& run, void (*give_back)()) {
+  if (!start_recording()) return state.SkipWithError("no memory for rings");
+  const std::uint64_t dropped = record::Recorder::instance().dropped();
+  for (auto _ : state) {
+    run();
+    give_back();
+  }
+  if (record::Recorder::instance().dropped() != dropped) state.SkipWithError("spans were dropped");
+  state.SetItemsProcessed(state.iterations() * std::int64_t(block));
+}
+
+void nothing() {}
+
+void floor_of_recording(benchmark::State& state) {
+  time_blocks(state, [] { floor_records(block); }, drain_floor);
+}
+void empty(benchmark::State& state) {
+  time_blocks(state, [] { empty_loop(block); }, nothing);
+}
+void disabled(benchmark::State& state) {
+  time_blocks(state, [] { disabled_sites(block); }, nothing);
+}
+void disabled_with_attributes(benchmark::State& state) {
+  time_blocks(state, [] { disabled_sites_with_attributes(block); }, nothing);
+}
+void span_without(benchmark::State& state) {
+  time_blocks(state, [] { spans(block); }, drain);
+}
+void span_with_three(benchmark::State& state) {
+  time_blocks(state, [] { spans_with_attributes(block); }, drain);
+}
+void span_with_text_name(benchmark::State& state) {
+  const std::string name = "bench.name_formed_at_run_time";
+  time_blocks(state, [&] { spans_with_text(block, name); }, drain);
+}
+void span_nested(benchmark::State& state) {
+  const auto depth = static_cast<int>(state.range(0));
+  time_blocks(state, [depth] { nested_spans(block, depth); }, drain);
+}
+
+[[maybe_unused]] const bool registered = [] {
+  benchmark::RegisterBenchmark("floor", floor_of_recording);
+  benchmark::RegisterBenchmark("empty", empty);
+  benchmark::RegisterBenchmark("disabled", disabled);
+  benchmark::RegisterBenchmark("disabled/attributes:3", disabled_with_attributes);
+  benchmark::RegisterBenchmark("span/attributes:0", span_without);
+  benchmark::RegisterBenchmark("span/attributes:3", span_with_three);
+  benchmark::RegisterBenchmark("span/attributes:0", span_without)->Threads(2);
+  benchmark::RegisterBenchmark("span/text_name", span_with_text_name);
+  benchmark::RegisterBenchmark("span/nested", span_nested)->ArgName("depth")->Arg(1)->Arg(8)->Arg(64);
+  return true;
+}();
+
+}  // namespace
+}  // namespace lens::bench
