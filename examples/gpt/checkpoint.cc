@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "examples/gpt/checkpoint.h"
+
+#include "examples/gpt/errors.h"
 #include "lens/megatron.h"
 
 #include <fcntl.h>
@@ -69,11 +71,18 @@ void write_rank_file(const fs::path& path, const std::string& content) {
   write_atomically(path, content);
 }
 
+// 64-bit FNV-1a: the archive itself does not notice a changed byte within a tensor.
+uint64_t checksum(std::string_view bytes) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char byte : bytes) hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
+  return hash;
+}
+
 // The state as bytes, taken while no one trains on.
 std::string state_dict(const TrainingState& state, const Layout& layout) {
   auto span = lens::managed_span(mg::SpanGroup::checkpoint, mg::save_checkpoint_state_dict);
   torch::serialize::OutputArchive archive, model, optimizer;
-  state.stage.save(model);
+  for (const auto& parameter : state.stage.named_parameters()) model.write(parameter.key(), parameter.value());
   state.optimizer.save(optimizer);
   archive.write("model", model);
   archive.write("optimizer", optimizer);
@@ -84,7 +93,10 @@ std::string state_dict(const TrainingState& state, const Layout& layout) {
   archive.write("pipeline_size", int64_t{layout.pipeline_size});
   std::ostringstream bytes;
   archive.save_to(bytes);
-  return std::move(bytes).str();
+  std::string content = std::move(bytes).str();
+  const uint64_t sum = checksum(content);
+  content.append(reinterpret_cast<const char*>(&sum), sizeof sum);
+  return content;
 }
 
 int64_t read_integer(torch::serialize::InputArchive& archive, const std::string& key) {
@@ -101,13 +113,36 @@ void check_layout(torch::serialize::InputArchive& archive, const Layout& layout)
                            "; resume with the same");
 }
 
-void restore(const std::string& content, TrainingState& state, const Layout& layout) {
+std::string_view verified(std::string_view content) {
+  uint64_t sum = 0;
+  if (content.size() < sizeof sum) throw std::runtime_error("it is damaged");
+  const std::string_view archive = content.substr(0, content.size() - sizeof sum);
+  std::memcpy(&sum, archive.end(), sizeof sum);
+  if (sum != checksum(archive)) throw std::runtime_error("it is damaged");
+  return archive;
+}
+
+// In place: gradients and optimizer refer to the parameters as they are.
+void restore_parameters(torch::serialize::InputArchive& archive, Stage& stage) {
+  const torch::NoGradGuard no_grad;
+  for (auto& parameter : stage.named_parameters()) {
+    at::Tensor saved;
+    if (!archive.try_read(parameter.key(), saved) || saved.sizes() != parameter.value().sizes())
+      throw std::runtime_error(
+          "it is of another model; --num-layers, --hidden-size and --max-position-embeddings must be "
+          "as when it was written");
+    parameter.value().copy_(saved);
+  }
+}
+
+void restore(std::string_view content, TrainingState& state, const Layout& layout) {
   torch::serialize::InputArchive archive, model, optimizer;
-  archive.load_from(content.data(), content.size());
+  const std::string_view verified_content = verified(content);
+  archive.load_from(verified_content.data(), verified_content.size());
   check_layout(archive, layout);
   archive.read("model", model);
   archive.read("optimizer", optimizer);
-  state.stage.load(model);
+  restore_parameters(model, state.stage);
   state.optimizer.load(optimizer);
   state.seed = read_integer(archive, "seed");
   state.iteration = read_integer(archive, "iteration");
@@ -134,9 +169,6 @@ int64_t latest_iteration(const fs::path& directory) {
   return iteration;
 }
 
-// libtorch's messages end in a dump of its stack.
-std::string first_line(std::string_view message) { return std::string(message.substr(0, message.find('\n'))); }
-
 }  // namespace
 
 void save_checkpoint(const std::string& directory, const TrainingState& state, const Layout& layout,
@@ -155,7 +187,7 @@ void load_checkpoint(const std::string& directory, TrainingState& state, const L
   try {
     restore(content, state, layout);
   } catch (const std::exception& error) {
-    throw std::runtime_error("checkpoint: cannot use " + path.string() + ": " + first_line(error.what()));
+    throw std::runtime_error("checkpoint: cannot use " + path.string() + ": " + message_of(error));
   }
 }
 

@@ -23,13 +23,14 @@ struct TrainingState {
 };
 
 // Writes DIR/iter_0000100/rank_0002.pt on every rank, then, once all are there, names that iteration in
-// DIR/latest_checkpointed_iteration.txt. Each file appears whole or not at all, so a run that dies in between leaves
-// the previous checkpoint in force. Collective. Throws std::runtime_error naming the file.
+// DIR/latest_checkpointed_iteration.txt. A rank's file is a libtorch archive with a checksum behind it. Each file
+// appears whole or not at all, so a run that dies in between leaves the previous checkpoint in force. Collective.
+// Throws std::runtime_error naming the file.
 void save_checkpoint(const std::string& directory, const TrainingState& state, const Layout& layout,
                      const Group& world);
 
-// Reads the latest checkpoint of this rank; the ranks must be laid out as when it was written. Collective only in that
-// all ranks read. Throws std::runtime_error naming the file, when there is none or it is damaged or does not fit.
+// Reads this rank's file of the latest checkpoint; the ranks must be laid out as when it was written. Throws
+// std::runtime_error naming the file when there is none, or it is damaged, or it is of another model.
 void load_checkpoint(const std::string& directory, TrainingState& state, const Layout& layout);
 
 }  // namespace gpt

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains a GPT over pipeline and data parallel ranks. Exit codes: 0, 1 failed, 2 usage.
 #include "examples/gpt/arguments.h"
+#include "examples/gpt/errors.h"
 #include "examples/gpt/parallel.h"
 #include "examples/gpt/telemetry.h"
 #include "examples/gpt/training.h"
@@ -40,7 +41,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "gpt: %s (--help lists the flags)\n", error.what());
     return 2;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "gpt: %s\n", error.what());
+    std::fprintf(stderr, "gpt: %s\n", gpt::message_of(error).c_str());
     return 1;
   }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "examples/gpt/p2p.h"
 
+#include "examples/gpt/errors.h"
+
 #include <torch/torch.h>
 
 #include <stdexcept>
@@ -50,7 +52,7 @@ void PipelineLink::run(const Direction& direction, const char* verb, int peer, a
   } catch (const std::exception& error) {
     const bool to_peer = peer == stage_ + direction.step;
     throw std::runtime_error(std::string(verb) + ' ' + direction.what + (to_peer ? " to" : " from") + " rank " +
-                             std::to_string(layout_.rank_of_stage(peer)) + " failed; is it gone? " + error.what());
+                             std::to_string(layout_.rank_of_stage(peer)) + " failed; is it gone? " + message_of(error));
   }
 }
 

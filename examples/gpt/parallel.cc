@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "examples/gpt/parallel.h"
 
+#include "examples/gpt/errors.h"
+
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -41,7 +43,7 @@ c10::intrusive_ptr<c10d::Store> connect_store(const Layout& layout, std::chrono:
     return c10::make_intrusive<c10d::TCPStore>(host, options);
   } catch (const std::exception& error) {
     throw std::runtime_error("rank " + std::to_string(layout.rank) + " cannot meet the others at " + host + ':' +
-                             std::to_string(options.port) + " (MASTER_ADDR, MASTER_PORT): " + error.what());
+                             std::to_string(options.port) + " (MASTER_ADDR, MASTER_PORT): " + message_of(error));
   }
 }
 
@@ -82,7 +84,7 @@ void Group::wait(c10d::Work& work, const std::string& what) const {
   try {
     work.wait();
   } catch (const std::exception& error) {
-    throw std::runtime_error(what + " in group " + name_ + " failed; is a rank gone? " + error.what());
+    throw std::runtime_error(what + " in group " + name_ + " failed; is a rank gone? " + message_of(error));
   }
 }
 
