@@ -137,7 +137,8 @@ std::string problems_section(const Report& report) {
   if (report.problems.empty()) return {};
   std::string text = "\nNot everything could be read\n";
   for (const trace::Problem& problem : report.problems) {
-    text += fmt::format("  {}: {} (at byte {})\n", problem.file.filename().string(), problem.reason, problem.offset_bytes);
+    text += fmt::format("  {}: {}", problem.file.filename().string(), problem.reason);
+    text += problem.offset_bytes > 0 ? fmt::format(" (at byte {})\n", problem.offset_bytes) : "\n";
   }
   return text;
 }

@@ -35,16 +35,16 @@ void read_run(Trace& trace) try {
 
 void read_file(const fs::path& path, otlp::TraceDecoder& decoder, otlp::TraceVisitor& visitor, ReadResult& result) try {
   TraceFile file(path);
-  bool has_message = false;
+  bool has_spans = false;
   while (auto message = file.next()) {
     try {
       decoder.decode(*message, visitor);
-      has_message = true;
+      has_spans = has_spans || !message->empty();  // a line of another signal is an empty trace
     } catch (const otlp::DecodeError& error) {
       file.report(std::string("not a trace message: ") + error.what());
     }
   }
-  if (has_message) {
+  if (has_spans) {
     ++result.file_count;
     result.size_bytes += file.size_bytes();
   }

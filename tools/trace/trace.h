@@ -28,7 +28,7 @@ struct Trace {
 Trace open_trace(const std::filesystem::path& path);
 
 struct ReadResult {
-  std::uint64_t file_count = 0;  // that held at least one message
+  std::uint64_t file_count = 0;  // that hold spans
   std::uint64_t size_bytes = 0;  // of these
   std::vector<Problem> problems;
 };
