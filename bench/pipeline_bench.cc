@@ -40,24 +40,36 @@ struct RecordedSpans {
   }
 };
 
+struct Encoding : assemble::SpanSink {
+  explicit Encoding(const assemble::TimeLine& time)
+      : encoder(record::Names::text, [time](std::uint64_t ticks) { return time.unix_ns(ticks); }, {}, {}) {}
+  void on_span(const otlp::SpanRecord& span) override {
+    encoder.encode(span, out);
+    ++count;
+  }
+  otlp::SpanEncoder encoder;
+  base::Buffer out;
+  std::uint64_t count = 0;
+};
+
 void assemble_spans(benchmark::State& state, bool compress) {
   const RecordedSpans recorded;
   const assemble::TimeLine time(reading());
-  assemble::Assembler assembler({record::Recorder::instance().keys(), record::Names::text, {}, {}}, time);
-  base::Buffer out;
+  Encoding sink(time);
+  assemble::Assembler assembler(record::Recorder::instance().keys(), time);
   std::vector<char> compressed(ZSTD_compressBound(4 << 20));
   ZSTD_CCtx* context = ZSTD_createCCtx();
   std::uint64_t bytes = 0;
   for (auto _ : state) {
-    out.clear();
+    sink.out.clear();
     assembler.begin_cycle(reading());
-    assembler.take(recorded.first, recorded.bytes, out);
-    assembler.end_cycle(out);
-    bytes = out.size();
-    if (compress) bytes = ZSTD_compressCCtx(context, compressed.data(), compressed.size(), out.data(), out.size(), 1);
+    assembler.take(recorded.first, recorded.bytes, sink);
+    assembler.end_cycle(sink);
+    bytes = sink.out.size();
+    if (compress) bytes = ZSTD_compressCCtx(context, compressed.data(), compressed.size(), sink.out.data(), sink.out.size(), 1);
   }
   ZSTD_freeCCtx(context);
-  if (assembler.ended_count() != std::uint64_t(state.iterations()) * block) state.SkipWithError("spans are missing");
+  if (sink.count != std::uint64_t(state.iterations()) * block) state.SkipWithError("spans are missing");
   state.SetItemsProcessed(state.iterations() * std::int64_t(block));
   state.counters["bytes_per_span"] = double(bytes) / double(block);
 }

@@ -78,19 +78,13 @@ otlp::SpanRecord record_of(const OpenSpan& span, std::int64_t duration_ns) {
 
 }  // namespace
 
-Assembler::Assembler(Options options, const TimeLine& time)
-    : keys_(options.keys),
-      time_(time),
-      encoder_(std::move(options.names), [this](std::uint64_t ticks) { return time_.unix_ns(ticks); }, options.limits,
-               std::move(options.redacted_keys)) {}
-
-void Assembler::take(Position from, std::span<const std::byte> records, base::Buffer& out) {
+void Assembler::take(Position from, std::span<const std::byte> records, SpanSink& sink) {
   while (records.size() >= sizeof(RecordHeader)) {
     RecordHeader header;
     std::memcpy(&header, records.data(), sizeof header);
     if (header.bytes() < sizeof header || header.bytes() > records.size()) break;
     const auto record = records.first(header.bytes());
-    take_one(from, header, record.subspan(sizeof header), record, out);
+    take_one(from, header, record.subspan(sizeof header), record, sink);
     from += header.bytes();
     records = records.subspan(header.bytes());
   }
@@ -98,7 +92,7 @@ void Assembler::take(Position from, std::span<const std::byte> records, base::Bu
 }
 
 void Assembler::take_one(Position position, const RecordHeader& header, std::span<const std::byte> items,
-                         std::span<const std::byte> record, base::Buffer& out) {
+                         std::span<const std::byte> record, SpanSink& sink) {
   std::uint32_t reference = header.reference;
   if (header.elsewhere()) {
     if (items.size() < sizeof(ItemHeader) + 8) {
@@ -107,7 +101,7 @@ void Assembler::take_one(Position position, const RecordHeader& header, std::spa
     }
     const Position target = word_at(items.data() + sizeof(ItemHeader));
     if ((target ^ position) >> position_ring_shift != 0) {
-      elsewhere_.push_back({target, elsewhere_records_.size()});
+      elsewhere_.push_back({position, target, elsewhere_records_.size()});
       elsewhere_records_.append(record.data(), record.size());
       return;
     }
@@ -123,7 +117,7 @@ void Assembler::take_one(Position position, const RecordHeader& header, std::spa
       return describe(started_[key_of(position)], position, header, items, enclosing);
     }
     case RecordKind::end:
-      return end(find(position, reference), header, items, out);
+      return end(find(position, reference), header, items, sink);
     case RecordKind::thread:
       return orphan_scopes(thread_of(position));
     case RecordKind::attributes:
@@ -152,6 +146,7 @@ void Assembler::describe(OpenSpan& span, Position position, const RecordHeader& 
                          std::span<const std::byte> items, const OpenSpan* enclosing) {
   const Placement placement = items.empty() ? Placement{} : placement_of(items);
   span.position = position;
+  span.begin = header;
   span.name = header.reference;
   span.items = items;
   span.later.clear();
@@ -194,9 +189,9 @@ OpenSpan* Assembler::find(Position position, std::uint32_t reference) {
   return started == started_.end() ? nullptr : &started->second;
 }
 
-void Assembler::end(OpenSpan* span, const RecordHeader& header, std::span<const std::byte> items, base::Buffer& out) {
+void Assembler::end(OpenSpan* span, const RecordHeader& header, std::span<const std::byte> items, SpanSink& sink) {
   if (!span) return;  // begun before recording was shut down, and ended there
-  finish(*span, time_.monotonic_ns(header.ticks), items, out);
+  finish(*span, time_.monotonic_ns(header.ticks), items, sink);
   const Position position = span->position;
   Thread& thread = thread_of(position);
   for (std::size_t i = thread.depth; i-- > 0;) {
@@ -210,14 +205,13 @@ void Assembler::end(OpenSpan* span, const RecordHeader& header, std::span<const 
 }
 
 void Assembler::finish(OpenSpan& span, std::int64_t end_monotonic_ns, std::span<const std::byte> items,
-                       base::Buffer& out) {
+                       SpanSink& sink) {
   if (span.is_activation) return;
   // The end is the start and what passed in between, so that a step of the system clock makes no negative duration.
   std::int64_t duration_ns = end_monotonic_ns - span.start_monotonic_ns;
   if (const Placement placement = placement_of(items); placement.has_time)
     duration_ns = placement.unix_ns - span.start_unix_ns;
-  encoder_.encode(record_of(span, duration_ns), out);
-  ++ended_count_;
+  sink.on_span(record_of(span, duration_ns));
 }
 
 void Assembler::orphan_scopes(Thread& thread) {
@@ -230,21 +224,23 @@ void Assembler::orphan_scopes(Thread& thread) {
   thread.depth = 0;
 }
 
-void Assembler::apply_elsewhere(Position target, std::span<const std::byte> record, base::Buffer& out) {
+void Assembler::apply_elsewhere(Position target, std::span<const std::byte> record, SpanSink& sink) {
+  touched_.push_back(target);
   OpenSpan* span = find(target, static_cast<std::uint32_t>(target));
   RecordHeader header;
   std::memcpy(&header, record.data(), sizeof header);
-  if (header.kind() == RecordKind::end) return end(span, header, record.subspan(sizeof header), out);
+  if (header.kind() == RecordKind::end) return end(span, header, record.subspan(sizeof header), sink);
   if (span) span->later.append(record.data(), record.size());
 }
 
-void Assembler::end_cycle(base::Buffer& out) {
+void Assembler::end_cycle(SpanSink& sink) {
   std::size_t kept = 0;
   for (Elsewhere& entry : elsewhere_) {
     RecordHeader header;
     std::memcpy(&header, elsewhere_records_.data() + entry.offset, sizeof header);
     if (entry.aged) {
-      apply_elsewhere(entry.target, {elsewhere_records_.data() + entry.offset, header.bytes()}, out);
+      touched_.push_back(entry.ring);
+      apply_elsewhere(entry.target, {elsewhere_records_.data() + entry.offset, header.bytes()}, sink);
     } else {
       entry.aged = true;
       elsewhere_[kept++] = entry;
@@ -265,7 +261,18 @@ void Assembler::end_cycle(base::Buffer& out) {
   for (auto& [position, span] : started_) span.keep();
 }
 
-void Assembler::truncate_open(std::uint64_t ticks, std::string_view reason, base::Buffer& out) {
+void Assembler::restore_started(OpenSpan&& span) {
+  const std::uint64_t key = key_of(span.position);
+  started_.insert_or_assign(key, std::move(span));
+}
+
+void Assembler::for_each_open(const std::function<void(const OpenSpan&)>& visit) const {
+  for (const auto& [ring, thread] : threads_)
+    for (std::size_t i = 0; i < thread.depth; ++i) visit(thread.scopes[i]);
+  for (const auto& [key, span] : started_) visit(span);
+}
+
+void Assembler::truncate_open(std::uint64_t ticks, std::string_view reason, SpanSink& sink) {
   std::vector<OpenSpan*> open;
   for (auto& [ring, thread] : threads_)
     for (std::size_t i = 0; i < thread.depth; ++i)
@@ -279,8 +286,7 @@ void Assembler::truncate_open(std::uint64_t ticks, std::string_view reason, base
     otlp::SpanRecord record = record_of(*span, time_.monotonic_ns(ticks) - span->start_monotonic_ns);
     record.truncated = true;
     record.truncation_reason = reason;
-    encoder_.encode(record, out);
-    ++truncated_count_;
+    sink.on_span(record);
   }
   threads_.clear();
   started_.clear();

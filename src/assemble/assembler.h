@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes spans of records: finds each end its begin, each span its parent, and encodes what has ended. The pipeline
-// thread feeds it from its own rings; `lens recover` feeds it from those of a dead process.
+// Makes spans of records: finds each end its begin and each span its parent. The pipeline thread feeds it from its own
+// rings; `lens top` and `lens recover` feed it from those of another process, alive or dead.
 //
 // Threads:   one at a time.
-// Ownership: borrows the ring's bytes until the cycle ends.
+// Ownership: borrows the ring's bytes until the cycle ends, and the sink for the call.
 // Errors:    std::bad_alloc only. Records that make no sense are counted and skipped.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "src/assemble/open_span.h"
@@ -22,32 +23,42 @@
 
 namespace lens::assemble {
 
+/// Takes each span that has ended. What the record points to lives for the call.
+class SpanSink {
+ public:
+  virtual ~SpanSink() = default;
+  virtual void on_span(const otlp::SpanRecord& span) = 0;
+};
+
 class Assembler {
  public:
-  struct Options {
-    model::IdentityKeys keys;
-    otlp::SpanEncoder::NameSource names;
-    otlp::Limits limits;
-    std::vector<std::string> redacted_keys;
-  };
-
-  Assembler(Options options, const TimeLine& time);
+  Assembler(const model::IdentityKeys& keys, const TimeLine& time) : keys_(keys), time_(time) {}
   Assembler(const Assembler&) = delete;
   Assembler& operator=(const Assembler&) = delete;
 
   /// A cycle reads every ring once, in any order; `now` is later than all that it reads.
   void begin_cycle(const ClockReading& now) { time_.advance(now); }
-  /// The records of one ring from position `from` on. Spans that end are appended to `out`.
-  void take(detail::Position from, std::span<const std::byte> records, base::Buffer& out);
+  /// The records of one ring from position `from` on.
+  void take(detail::Position from, std::span<const std::byte> records, SpanSink& sink);
   /// Ends and additions that came from other threads are applied one cycle late, when all that happened before them
   /// has been read; then what is still open is copied from the rings, whose room may be given back.
-  void end_cycle(base::Buffer& out);
+  void end_cycle(SpanSink& sink);
+
+  /// Rings whose open spans were changed by records of other rings since the last call.
+  std::vector<detail::Position> take_touched() { return std::exchange(touched_, {}); }
+
+  /// What one ring's readers need besides its undrained records to know what is open: a list of OpenEntry, each with
+  /// its records behind it. Whole entries only, outermost first; `room` bytes at most. Between cycles.
+  /// False when something found no room.
+  bool save_open(detail::Position ring, std::size_t room, base::Buffer& entries) const;
+  /// The reverse, into an assembler that has seen nothing of the ring. Stops at the first entry that makes no sense.
+  void restore_open(detail::Position ring, std::span<const std::byte> entries);
+  /// Visits what is open: each ring's scopes, outermost first, then spans that are no scopes.
+  void for_each_open(const std::function<void(const OpenSpan&)>& visit) const;
 
   /// Ends all that is open, innermost first, marked truncated for `reason`.
-  void truncate_open(std::uint64_t ticks, std::string_view reason, base::Buffer& out);
+  void truncate_open(std::uint64_t ticks, std::string_view reason, SpanSink& sink);
 
-  std::uint64_t ended_count() const noexcept { return ended_count_; }
-  std::uint64_t truncated_count() const noexcept { return truncated_count_; }
   std::uint64_t malformed_count() const noexcept { return malformed_count_; }
   const TimeLine& time() const noexcept { return time_; }
 
@@ -57,35 +68,35 @@ class Assembler {
     std::vector<OpenSpan> scopes;
     std::size_t depth = 0;
   };
-  // A record about a span of another ring.
+  // A record about a span of another ring than the one it lay in.
   struct Elsewhere {
+    detail::Position ring;
     detail::Position target;
     std::size_t offset;  // in `elsewhere_records_`
     bool aged = false;   // one cycle old
   };
 
   void take_one(detail::Position position, const detail::RecordHeader& header, std::span<const std::byte> items,
-                std::span<const std::byte> record, base::Buffer& out);
+                std::span<const std::byte> record, SpanSink& sink);
   void begin(detail::Position position, const detail::RecordHeader& header, std::span<const std::byte> items);
   void describe(OpenSpan& span, detail::Position position, const detail::RecordHeader& header,
                 std::span<const std::byte> items, const OpenSpan* enclosing);
-  void end(OpenSpan* span, const detail::RecordHeader& header, std::span<const std::byte> items, base::Buffer& out);
-  void finish(OpenSpan& span, std::int64_t end_monotonic_ns, std::span<const std::byte> items, base::Buffer& out);
+  void end(OpenSpan* span, const detail::RecordHeader& header, std::span<const std::byte> items, SpanSink& sink);
+  void finish(OpenSpan& span, std::int64_t end_monotonic_ns, std::span<const std::byte> items, SpanSink& sink);
   void orphan_scopes(Thread& thread);
-  void apply_elsewhere(detail::Position target, std::span<const std::byte> record, base::Buffer& out);
+  void apply_elsewhere(detail::Position target, std::span<const std::byte> record, SpanSink& sink);
+  void restore_started(OpenSpan&& span);
   Thread& thread_of(detail::Position position);
   /// The open span that began at `reference` (the lower half of its position) in the ring of `position`.
   OpenSpan* find(detail::Position position, std::uint32_t reference);
 
   model::IdentityKeys keys_;
   TimeLine time_;
-  otlp::SpanEncoder encoder_;
   std::unordered_map<std::uint32_t, Thread> threads_;    // by ring
   std::unordered_map<std::uint64_t, OpenSpan> started_;  // no scopes, or scopes of threads that are gone; by `key_of`
   std::vector<Elsewhere> elsewhere_;
   base::Buffer elsewhere_records_;
-  std::uint64_t ended_count_ = 0;
-  std::uint64_t truncated_count_ = 0;
+  std::vector<detail::Position> touched_;
   std::uint64_t malformed_count_ = 0;
 };
 

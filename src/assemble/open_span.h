@@ -15,6 +15,7 @@ namespace lens::assemble {
 
 struct OpenSpan {
   detail::Position position = 0;
+  detail::RecordHeader begin{};
   model::TraceWords trace{};
   std::uint64_t span = 0;  // id; of an activation: the id of the span that it makes current
   std::uint64_t parent = 0;

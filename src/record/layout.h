@@ -2,7 +2,7 @@
 // The file in shared memory that a recording process keeps: what `lens` reads of a live or dead process.
 // docs/format.md is its specification; this header is the same in C++. Include it to map or to read such a file.
 //
-//   FileHeader | RingHeader × ring_count | names | ring data, each ring page-aligned
+//   FileHeader | RingHeader × ring_count | names | envelope | batch | per ring: open spans, data
 //
 // All integers are in the byte order of the machine. Fields that change while others read are atomics.
 #pragma once
@@ -38,6 +38,13 @@ struct Counters {
   std::atomic<std::uint64_t> spans_truncated;
 };
 
+/// What was open when everything before `tail` had been drained: OpenEntry records (src/assemble/open_entry.h).
+struct OpenList {
+  std::uint64_t tail;
+  std::uint64_t bytes;
+  std::uint64_t incomplete;  // 1: not all found room
+};
+
 struct FileHeader {
   char magic[8];
   std::uint32_t version;
@@ -48,6 +55,12 @@ struct FileHeader {
   std::uint64_t names_offset;
   std::uint64_t names_bytes;
   std::atomic<std::uint64_t> names_used;  // each name: 4-byte length, text, padded to 4; the first is id 1
+  std::uint64_t envelope_offset;  // resource and scope as they stand in a request: field 1 of ResourceSpans, then field
+  std::uint64_t resource_bytes;   // 1 of ScopeSpans
+  std::uint64_t scope_bytes;
+  std::uint64_t batch_offset;  // spans that have ended and are not exported yet: encoded ScopeSpans.spans elements
+  std::uint64_t batch_room;
+  std::atomic<std::uint64_t> batch_bytes;
   std::atomic<std::uint64_t> file_bytes;
   std::atomic<FileState> state;
   std::int32_t pid;
@@ -58,6 +71,8 @@ struct FileHeader {
   std::int64_t start_unix_ns;
   std::uint64_t identity_keys[3];  // span, trace high, trace low: see src/model/identity.h
   char run_id[128];
+  char trace_directory[1024];  // where the file exporter writes, or would
+  char trace_file[256];        // the name of its file there; empty with another exporter
   ClockCalibration clock;
   Counters counters;
 };
@@ -70,12 +85,16 @@ struct RingHeader {
   std::int32_t thread_id;
   // Written by the pipeline thread; positions below `tail` may be overwritten.
   alignas(64) std::atomic<std::uint64_t> tail;
+  std::atomic<std::uint64_t> open_version;  // which of `open` is valid: its lowest bit; the other may be being written
+  OpenList open[2];
   // Bytes reserved for the ends of scopes that ended on other threads: written by those.
   alignas(64) std::atomic<std::uint64_t> returned;
   // Fixed when the ring is made, but for the state.
   std::atomic<RingState> state;
   std::uint64_t data_offset;
   std::uint64_t data_bytes;  // a power of two
+  std::uint64_t open_offset;  // two lists of `open_room` bytes
+  std::uint64_t open_room;
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<RingState>::is_always_lock_free);

@@ -51,6 +51,8 @@ void describe(FileHeader& header, const RecorderOptions& options, const model::I
   header.identity_keys[1] = keys.trace_high;
   header.identity_keys[2] = keys.trace_low;
   strncpy(header.run_id, options.run_id.c_str(), sizeof header.run_id - 1);
+  strncpy(header.trace_directory, options.trace_directory.c_str(), sizeof header.trace_directory - 1);
+  strncpy(header.trace_file, options.trace_file.c_str(), sizeof header.trace_file - 1);
 }
 
 }  // namespace
@@ -72,6 +74,7 @@ bool Recorder::start(const RecorderOptions& options, std::string& problem) {
     names_published_ = 0;
   }
   describe(file_->header(), options, keys_, now.unix_ns);
+  file_->set_envelope(options.resource, options.scope);
   file_->header().state.store(FileState::recording, std::memory_order_release);
   detail::recording.store(true, std::memory_order_release);
   return true;

@@ -23,6 +23,8 @@ struct RecorderOptions {
   int world_size = 1;
   int local_rank = 0;
   std::string shm_dir = {};  // empty: private memory
+  std::string resource = {}, scope = {};  // as they stand in a request, for who recovers what this process leaves
+  std::string trace_directory = {}, trace_file = {};
 };
 
 class Recorder {

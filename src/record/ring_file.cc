@@ -20,15 +20,21 @@ constexpr std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + page_
 constexpr std::uint64_t rings_offset = whole_pages(sizeof(FileHeader));
 constexpr std::uint64_t names_offset = rings_offset + whole_pages(RingFile::max_rings * sizeof(RingHeader));
 constexpr std::uint64_t names_bytes = 256 << 10;
-constexpr std::uint64_t first_ring_offset = names_offset + names_bytes;
+constexpr std::uint64_t envelope_offset = names_offset + names_bytes;
+constexpr std::uint64_t envelope_bytes = 16 << 10;
+constexpr std::uint64_t batch_offset = envelope_offset + envelope_bytes;
+constexpr std::uint64_t batch_bytes = 1 << 20;
+constexpr std::uint64_t first_ring_offset = batch_offset + batch_bytes;
 
-// The first threads of a process do the most. All rings together stay within 12 MiB.
+// The first threads of a process do the most. All rings together stay within 10 MiB.
 constexpr std::uint64_t ring_bytes(std::uint32_t number) {
   if (number <= 4) return 1 << 20;
   if (number <= 16) return 256 << 10;
-  if (number <= 64) return 64 << 10;
+  if (number <= 48) return 64 << 10;
   return 16 << 10;
 }
+
+constexpr std::uint64_t open_list_bytes(std::uint32_t number) { return number <= 16 ? 8 << 10 : 2 << 10; }
 
 // The user's own directory below a place that others can write to: it must be ours and closed to them.
 bool own_directory(const std::string& directory, std::string& problem) {
@@ -104,13 +110,19 @@ RingFile::RingFile(int file, std::byte* base, std::string path) noexcept
   header.rings_offset = rings_offset;
   header.names_offset = names_offset;
   header.names_bytes = names_bytes;
+  header.envelope_offset = envelope_offset;
+  header.batch_offset = batch_offset;
+  header.batch_room = batch_bytes;
   header.file_bytes = first_ring_offset;
   memcpy(header.magic, layout_magic, sizeof header.magic);
 }
 
 RingFile::~RingFile() {
-  for (std::uint32_t number = 1; number <= max_rings; ++number)
-    if (data_[number]) munmap(data_[number], 2 * ring(number).data_bytes);
+  for (std::uint32_t number = 1; number <= max_rings; ++number) {
+    if (!data_[number]) continue;
+    munmap(data_[number], 2 * ring(number).data_bytes);
+    munmap(open_[number], 2 * ring(number).open_room);
+  }
   munmap(base_, first_ring_offset);
   close(file_);
 }
@@ -120,23 +132,52 @@ RingHeader& RingFile::ring(std::uint32_t number) const noexcept {
 }
 
 bool RingFile::make_ring(std::uint32_t number) noexcept {
-  const std::uint64_t bytes = ring_bytes(number);
-  const std::uint64_t offset = whole_pages(header().file_bytes.load(std::memory_order_relaxed));
-  if (!reserve(file_, offset, bytes)) return false;
-  // One range for both copies, so that the second lies right behind the first.
-  void* range = mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (range == MAP_FAILED) return false;
+  const std::uint64_t data_bytes = ring_bytes(number);
+  const std::uint64_t open_bytes = 2 * open_list_bytes(number);
+  const std::uint64_t open_offset = header().file_bytes.load(std::memory_order_relaxed);
+  const std::uint64_t data_offset = open_offset + whole_pages(open_bytes);
+  if (!reserve(file_, open_offset, data_offset - open_offset + data_bytes)) return false;
+  void* open = mmap(nullptr, open_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, off_t(open_offset));
+  // One range for both copies of the data, so that the second lies right behind the first.
+  void* range = mmap(nullptr, 2 * data_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  bool mapped = open != MAP_FAILED && range != MAP_FAILED;
   auto* data = static_cast<std::byte*>(range);
-  for (std::byte* copy : {data, data + bytes}) {
-    if (mmap(copy, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file_, off_t(offset)) == MAP_FAILED) {
-      munmap(range, 2 * bytes);
-      return false;
-    }
+  for (std::uint64_t copy = 0; mapped && copy < 2; ++copy) {
+    mapped = mmap(data + copy * data_bytes, data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file_,
+                  off_t(data_offset)) != MAP_FAILED;
+  }
+  if (!mapped) {
+    if (open != MAP_FAILED) munmap(open, open_bytes);
+    if (range != MAP_FAILED) munmap(range, 2 * data_bytes);
+    return false;
   }
   data_[number] = data;
-  ring(number).data_offset = offset;
-  ring(number).data_bytes = bytes;
-  header().file_bytes.store(offset + bytes, std::memory_order_release);
+  open_[number] = static_cast<std::byte*>(open);
+  RingHeader& made = ring(number);
+  made.data_offset = data_offset;
+  made.data_bytes = data_bytes;
+  made.open_offset = open_offset;
+  made.open_room = open_bytes / 2;
+  header().file_bytes.store(data_offset + data_bytes, std::memory_order_release);
+  return true;
+}
+
+void RingFile::publish_open(std::uint32_t number, std::uint64_t tail, std::string_view entries,
+                            bool complete) noexcept {
+  RingHeader& header = ring(number);
+  const std::uint64_t version = header.open_version.load(std::memory_order_relaxed) + 1;
+  if (!entries.empty()) memcpy(open_[number] + (version & 1) * header.open_room, entries.data(), entries.size());
+  header.open[version & 1] = {tail, entries.size(), complete ? 0u : 1u};
+  // Release: a reader that sees the version sees its list.
+  header.open_version.store(version, std::memory_order_release);
+}
+
+bool RingFile::set_envelope(std::string_view resource, std::string_view scope) noexcept {
+  if (resource.size() + scope.size() > envelope_bytes) return false;
+  memcpy(base_ + envelope_offset, resource.data(), resource.size());
+  memcpy(base_ + envelope_offset + resource.size(), scope.data(), scope.size());
+  header().resource_bytes = resource.size();
+  header().scope_bytes = scope.size();
   return true;
 }
 

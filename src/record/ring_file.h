@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "src/record/layout.h"
 
@@ -21,7 +22,7 @@ struct RingFileOptions {
 
 class RingFile {
  public:
-  static constexpr std::uint32_t max_rings = 192;
+  static constexpr std::uint32_t max_rings = 112;
 
   /// Null when not even private memory can be had. `problem` says why a directory could not be used.
   static std::unique_ptr<RingFile> create(const RingFileOptions& options, std::string& problem);
@@ -39,6 +40,16 @@ class RingFile {
   /// show itself here, not as a SIGBUS when the ring is written.
   bool make_ring(std::uint32_t number) noexcept;
 
+  /// The spans that wait for export, in memory that outlives the process. Room: header().batch_room.
+  std::byte* batch() const noexcept { return base_ + header().batch_offset; }
+  /// Stores what a ring's open spans are, for readers outside; cut where it does not fit.
+  void publish_open(std::uint32_t number, std::uint64_t tail, std::string_view entries, bool complete) noexcept;
+  std::uint64_t open_room(std::uint32_t number) const noexcept { return ring(number).open_room; }
+
+  /// Stores resource and scope, as they stand in a request. False when they do not fit: what is recovered of this
+  /// process will lack them.
+  bool set_envelope(std::string_view resource, std::string_view scope) noexcept;
+
   /// Appends an interned name for readers outside; false when the region is full.
   bool add_name(std::string_view text) noexcept;
 
@@ -51,6 +62,7 @@ class RingFile {
   int file_;
   std::byte* base_;
   std::byte* data_[max_rings + 1] = {};
+  std::byte* open_[max_rings + 1] = {};
   std::string path_;  // empty: private memory
 };
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include <array>
+#include <cstring>
 
 #include "src/record/clock.h"
 #include "src/record/names.h"
@@ -16,7 +17,7 @@ namespace {
 using std::chrono::steady_clock;
 
 // One request's worth: large enough to compress well, well below what collectors refuse (4 MiB).
-constexpr std::size_t batch_bytes = 1 << 20;
+constexpr std::uint64_t full_batch_bytes = 512 << 10;
 // A ring of 1 MiB takes 9 ms of a thread that records a million spans a second.
 constexpr std::chrono::milliseconds busy_interval{1}, idle_interval{4};
 constexpr std::string_view truncation_reason = "telemetry was shut down while the span was open";
@@ -55,7 +56,9 @@ Pipeline::Pipeline(Options options, std::unique_ptr<exporting::Exporter> exporte
     : options_(std::move(options)),
       exporter_(std::move(exporter)),
       on_error_(std::move(on_error)),
-      assembler_(options_.assembler, first_time_line()) {
+      assembler_(recorder_.keys(), first_time_line()),
+      encoder_(record::Names::text, [this](std::uint64_t ticks) { return assembler_.time().unix_ns(ticks); },
+               options_.limits, std::move(options_.redacted_keys)) {
   sem_init(&wake_, 0, 0);
   BlockSignals inherited_by_the_thread;
   thread_ = std::thread([this] { run(); });
@@ -94,7 +97,7 @@ void Pipeline::run() noexcept {
         export_batch();
         exporter_->flush();
         flush_done_.store(flush, std::memory_order_release);
-      } else if (!batch_.empty() && steady_clock::now() - batch_began_ >= options_.schedule_delay) {
+      } else if (batched_ > 0 && steady_clock::now() - batch_began_ >= options_.schedule_delay) {
         export_batch();
       }
     } catch (const std::bad_alloc&) {
@@ -112,51 +115,83 @@ void Pipeline::run() noexcept {
 }
 
 void Pipeline::cycle() {
-  record::RingFile& file = *recorder_.file();
   const std::uint32_t rings = recorder_.ring_count();
-  std::array<detail::Position, record::RingFile::max_rings + 1> heads;
+  Heads heads{};
   // Acquire: the records up to a head are complete. Read before the clock, which is then later than all of them.
   for (std::uint32_t number = 1; number <= rings; ++number)
-    heads[number] = file.ring(number).head.load(std::memory_order_acquire);
+    heads[number] = file_.ring(number).head.load(std::memory_order_acquire);
   const assemble::ClockReading now = read_clock();
   assembler_.begin_cycle(now);
   recorder_.publish_names();
   recorder_.publish_clock(now.ticks, now.monotonic_ns, now.unix_ns, assembler_.time().ns_per_tick());
   busy_ = false;
   for (std::uint32_t number = 1; number <= rings; ++number) {
-    const record::RingHeader& ring = file.ring(number);
+    const record::RingHeader& ring = file_.ring(number);
     const detail::Position tail = ring.tail.load(std::memory_order_relaxed);
     const std::uint64_t bytes = heads[number] - tail;
     if (bytes == 0) continue;
     busy_ |= bytes > ring.data_bytes / 8;
-    if (batch_.empty()) batch_began_ = steady_clock::now();
-    assembler_.take(tail, {file.data(number) + (tail & (ring.data_bytes - 1)), bytes}, batch_);
-    if (batch_.size() >= batch_bytes) export_batch();
+    assembler_.take(tail, {file_.data(number) + (tail & (ring.data_bytes - 1)), bytes}, *this);
   }
-  assembler_.end_cycle(batch_);
-  // Release: the reads of these bytes are over before their owner overwrites them.
-  for (std::uint32_t number = 1; number <= rings; ++number)
-    file.ring(number).tail.store(heads[number], std::memory_order_release);
+  assembler_.end_cycle(*this);
+  give_back(heads);
+  if (batch().size() >= full_batch_bytes) export_batch();
   count();
 }
 
-void Pipeline::export_batch() {
-  const std::uint64_t ended = assembler_.ended_count() + assembler_.truncated_count();
-  const std::uint64_t spans = ended - batched_;
-  batched_ = ended;
-  if (spans > 0) {
-    const std::uint64_t taken = exporter_->export_spans(batch_.view(), spans);
-    exported_ += taken;
-    refused_ += spans - taken;
+// First says what is open, then gives the drained room back: whoever finds the process dead starts from the `tail` of
+// the open spans, behind which nothing has been overwritten.
+void Pipeline::give_back(const Heads& heads) {
+  std::array<bool, std::tuple_size_v<Heads>> changed{};
+  for (const detail::Position position : assembler_.take_touched()) changed[record::ring_number(position)] = true;
+  for (std::uint32_t number = 1; number < heads.size() && heads[number] != 0; ++number) {
+    record::RingHeader& ring = file_.ring(number);
+    if (heads[number] == ring.tail.load(std::memory_order_relaxed) && !changed[number]) continue;
+    open_.clear();
+    const bool complete = assembler_.save_open(heads[number], file_.open_room(number), open_);
+    file_.publish_open(number, heads[number], open_.view(), complete);
+    // Release: the reads of these bytes are over before their owner overwrites them.
+    ring.tail.store(heads[number], std::memory_order_release);
   }
-  batch_.clear();
-  count();
+}
+
+std::string_view Pipeline::batch() const noexcept {
+  const std::uint64_t bytes = file_.header().batch_bytes.load(std::memory_order_relaxed);
+  return {reinterpret_cast<const char*>(file_.batch()), bytes};
+}
+
+void Pipeline::on_span(const otlp::SpanRecord& span) {
+  ++recorded_;
+  if (span.truncated) ++truncated_;
+  encoded_.clear();
+  encoder_.encode(span, encoded_);
+  record::FileHeader& header = file_.header();
+  if (batch().size() + encoded_.size() > header.batch_room) export_batch();
+  if (encoded_.size() > header.batch_room) return export_spans(encoded_.view(), 1);
+  if (batched_ == 0) batch_began_ = steady_clock::now();
+  const std::uint64_t bytes = batch().size();
+  std::memcpy(file_.batch() + bytes, encoded_.data(), encoded_.size());
+  ++batched_;
+  // Release: whoever finds the process dead sees whole spans.
+  header.batch_bytes.store(bytes + encoded_.size(), std::memory_order_release);
+}
+
+void Pipeline::export_batch() {
+  if (batched_ > 0) export_spans(batch(), batched_);
+  batched_ = 0;
+  file_.header().batch_bytes.store(0, std::memory_order_release);
+}
+
+void Pipeline::export_spans(std::string_view spans, std::uint64_t count) {
+  const std::uint64_t taken = exporter_->export_spans(spans, count);
+  exported_ += taken;
+  refused_ += count - taken;
 }
 
 void Pipeline::count() {
   record::Counters& counters = recorder_.counters();
-  counters.spans_recorded.store(assembler_.ended_count() + assembler_.truncated_count(), std::memory_order_relaxed);
-  counters.spans_truncated.store(assembler_.truncated_count(), std::memory_order_relaxed);
+  counters.spans_recorded.store(recorded_, std::memory_order_relaxed);
+  counters.spans_truncated.store(truncated_, std::memory_order_relaxed);
   counters.spans_exported.store(exported_, std::memory_order_relaxed);
   counters.spans_dropped.store(recorder_.dropped() + refused_, std::memory_order_relaxed);
 }
@@ -164,8 +199,9 @@ void Pipeline::count() {
 void Pipeline::finish() {
   cycle();
   cycle();
-  assembler_.truncate_open(read_clock().ticks, truncation_reason, batch_);
+  assembler_.truncate_open(read_clock().ticks, truncation_reason, *this);
   export_batch();
+  count();
   const record::Counters& counters = recorder_.counters();
   exporter_->flush();
   exporter_->finish({counters.spans_recorded, counters.spans_exported, counters.spans_dropped,

@@ -9,6 +9,7 @@
 
 #include <semaphore.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -20,11 +21,12 @@
 
 namespace lens::telemetry {
 
-class Pipeline {
+class Pipeline : private assemble::SpanSink {
  public:
   struct Options {
     std::chrono::milliseconds schedule_delay{5000};  // a span waits so long at most before it is exported
-    assemble::Assembler::Options assembler;
+    otlp::Limits limits;
+    std::vector<std::string> redacted_keys;
   };
 
   Pipeline(Options options, std::unique_ptr<exporting::Exporter> exporter, exporting::ErrorSink on_error);
@@ -40,9 +42,15 @@ class Pipeline {
   bool stop(std::chrono::steady_clock::time_point deadline) noexcept;
 
  private:
+  using Heads = std::array<detail::Position, record::RingFile::max_rings + 1>;  // by ring; 0: not made
+
+  void on_span(const otlp::SpanRecord& span) override;
   void run() noexcept;
   void cycle();
+  void give_back(const Heads& heads);
+  std::string_view batch() const noexcept;
   void export_batch();
+  void export_spans(std::string_view spans, std::uint64_t count);
   void finish();
   void wait();
   void count();
@@ -51,11 +59,18 @@ class Pipeline {
   std::unique_ptr<exporting::Exporter> exporter_;
   exporting::ErrorSink on_error_;
   record::Recorder& recorder_ = record::Recorder::instance();
+  record::RingFile& file_ = *recorder_.file();
   assemble::Assembler assembler_;
+  otlp::SpanEncoder encoder_;
 
-  base::Buffer batch_;
-  std::uint64_t batched_ = 0;        // ended spans when the last batch went out
+  // The batch lies in the file of rings (header().batch_bytes of it), so that it outlives the process.
+  std::uint64_t batched_ = 0;
   std::chrono::steady_clock::time_point batch_began_{};
+  base::Buffer encoded_;  // one span
+  base::Buffer open_;     // one ring's open spans
+
+  std::uint64_t recorded_ = 0;
+  std::uint64_t truncated_ = 0;
   std::uint64_t exported_ = 0;
   std::uint64_t refused_ = 0;
   bool busy_ = false;  // the last cycle found much: the next comes sooner

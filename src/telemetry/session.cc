@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <filesystem>
 #include <stdexcept>
 
 #include "lens/version.h"
@@ -21,18 +22,20 @@ class NoExporter : public exporting::Exporter {
   std::uint64_t export_spans(std::string_view, std::uint64_t count) override { return count; }
 };
 
-std::unique_ptr<exporting::Exporter> make_exporter(const setup::Plan& plan, const exporting::ErrorSink& on_error) {
-  otlp::TraceEnvelope envelope(plan.resource, "lens", version);
+std::unique_ptr<exporting::Exporter> make_exporter(const setup::Plan& plan, const otlp::TraceEnvelope& envelope,
+                                                   const exporting::ErrorSink& on_error, std::string& trace_file) {
   switch (plan.exporter) {
     case setup::Exporter::console:
-      return std::make_unique<exporting::ConsoleExporter>(STDOUT_FILENO, std::move(envelope), on_error);
+      return std::make_unique<exporting::ConsoleExporter>(STDOUT_FILENO, envelope, on_error);
     case setup::Exporter::file: {
       exporting::FileExporterOptions options;
       options.directory = plan.file_dir;
       options.json = plan.file_format == setup::FileFormat::json;
       options.rank = plan.rank.rank;
       options.start_unix_ns = record::ClockSample::now().unix_ns;
-      return std::make_unique<exporting::FileExporter>(options, std::move(envelope), on_error);
+      auto exporter = std::make_unique<exporting::FileExporter>(options, envelope, on_error);
+      trace_file = std::filesystem::path(exporter->path()).filename();
+      return exporter;
     }
     case setup::Exporter::none:
       return std::make_unique<NoExporter>();
@@ -55,21 +58,25 @@ Session::Session(const setup::Plan& plan, const Config& config) : shutdown_timeo
   for (const std::string& warning : plan.warnings) on_error(warning);
   if (!plan.exports) return;
 
-  auto exporter = make_exporter(plan, on_error);
-  record::Recorder& recorder = record::Recorder::instance();
+  const otlp::TraceEnvelope envelope(plan.resource, "lens", version);
+  record::RecorderOptions recording;
+  auto exporter = make_exporter(plan, envelope, on_error, recording.trace_file);
+  recording.run_id = plan.run_id;
+  recording.rank = plan.rank.rank;
+  recording.world_size = plan.rank.world_size;
+  recording.local_rank = plan.rank.local_rank;
+  recording.shm_dir = config.shm_dir;
+  recording.resource = envelope.resource();
+  recording.scope = envelope.scope();
+  recording.trace_directory = std::filesystem::absolute(plan.file_dir);
   std::string problem;
-  if (!recorder.start({plan.run_id, plan.rank.rank, plan.rank.world_size, plan.rank.local_rank, config.shm_dir},
-                      problem)) {
-    throw std::runtime_error(problem);
-  }
+  if (!record::Recorder::instance().start(recording, problem)) throw std::runtime_error(problem);
   if (!problem.empty()) on_error("rings are in private memory, unseen by other programs: " + problem);
 
   telemetry::Pipeline::Options options;
   options.schedule_delay = config.standard.span_batch.schedule_delay;
-  options.assembler.keys = recorder.keys();
-  options.assembler.names = record::Names::text;
-  options.assembler.limits = limits_of(config.standard.span_limits);
-  options.assembler.redacted_keys = config.redacted_keys;
+  options.limits = limits_of(config.standard.span_limits);
+  options.redacted_keys = config.redacted_keys;
   pipeline_ = std::make_unique<telemetry::Pipeline>(std::move(options), std::move(exporter), on_error);
   detail::GroupRegistry::instance().open(plan.groups);
 }

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the file of rings says what was open when drained room was given back: one entry a span, its records behind it.
+#pragma once
+
+#include <cstdint>
+
+#include "lens/recorder.h"
+
+namespace lens::assemble {
+
+enum class OpenKind : std::uint32_t {
+  scope = 1,       // a span or activation of the ring's present owner, youngest last
+  started = 2,     // a span that is no scope
+  elsewhere = 3,   // a record about a span of another ring, not applied yet
+};
+
+struct OpenEntry {
+  OpenKind kind;
+  std::uint32_t bytes;  // of the records behind it: the begin record, then those that came for the span later
+  detail::Position position;
+  std::uint64_t trace[2];
+  std::uint64_t parent;
+  std::uint32_t flags;  // W3C trace flags; bit 8: the parent is remote
+  std::uint32_t begin_bytes;
+};
+static_assert(sizeof(OpenEntry) == 48);
+
+}  // namespace lens::assemble
