@@ -3,6 +3,7 @@
 #include "lens/megatron.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 #include <cerrno>
 #include <cstdlib>
@@ -81,6 +82,7 @@ OffloadedActivations OffloadedActivations::offload(const SavedActivations& saved
     storage.set_data_ptr_noswap({nullptr, c10::Device(c10::kCPU)});
     storage.set_nbytes(0);
   }
+  malloc_trim(0);  // the allocator would keep it for itself
   return offloaded;
 }
 
