@@ -7,11 +7,11 @@
 #include <thread>
 #include <vector>
 
+#include "bench/recording.h"
 #include "bench/sites.h"
 #include "src/assemble/assembler.h"
 #include "src/record/clock.h"
 #include "src/record/names.h"
-#include "src/record/recorder.h"
 
 namespace lens::bench {
 namespace {
@@ -30,13 +30,12 @@ struct RecordedSpans {
 
   RecordedSpans() {
     spans_with_attributes(1);  // makes the ring, whose first record is not a span
-    auto* ring = reinterpret_cast<record::RingHeader*>(detail::thread_state.head);
-    first = ring->head.load();
-    ring->tail.store(first);
+    first = own_ring().head.load();
+    give_ring_back();
     spans_with_attributes(block);
     const std::byte* from = detail::thread_state.ring + (first & detail::thread_state.mask);
-    bytes.assign(from, from + (ring->head.load() - first));
-    ring->tail.store(ring->head.load());
+    bytes.assign(from, from + (own_ring().head.load() - first));
+    give_ring_back();
   }
 };
 
@@ -53,6 +52,7 @@ struct Encoding : assemble::SpanSink {
 };
 
 void assemble_spans(benchmark::State& state, bool compress) {
+  if (!start_recording()) return state.SkipWithError("no memory for rings");
   const RecordedSpans recorded;
   const assemble::TimeLine time(reading());
   Encoding sink(time);

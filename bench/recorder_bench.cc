@@ -5,30 +5,14 @@
 
 #include <string>
 
+#include "bench/recording.h"
 #include "bench/sites.h"
-#include "src/model/group_registry.h"
-#include "src/record/recorder.h"
 
 namespace lens::bench {
 namespace {
 
 // A block fills a small part of the smallest ring that the benchmarks use.
 constexpr std::uint64_t block = 2048;
-
-bool start_recording() {
-  static const bool started = [] {
-    std::string problem;
-    const bool ok = record::Recorder::instance().start({.run_id = "bench"}, problem);
-    detail::GroupRegistry::instance().open(GroupSet::of({"bench_on"}));
-    return ok;
-  }();
-  return started;
-}
-
-void drain() {
-  auto* ring = reinterpret_cast<record::RingHeader*>(detail::thread_state.head);
-  if (detail::thread_state.ring) ring->tail.store(ring->head.load(std::memory_order_relaxed), std::memory_order_release);
-}
 
 template <class Block>
 void time_blocks(benchmark::State& state, Block&& run, void (*give_back)()) {
@@ -57,18 +41,18 @@ void disabled_with_attributes(benchmark::State& state) {
   time_blocks(state, [] { disabled_sites_with_attributes(block); }, nothing);
 }
 void span_without(benchmark::State& state) {
-  time_blocks(state, [] { spans(block); }, drain);
+  time_blocks(state, [] { spans(block); }, give_ring_back);
 }
 void span_with_three(benchmark::State& state) {
-  time_blocks(state, [] { spans_with_attributes(block); }, drain);
+  time_blocks(state, [] { spans_with_attributes(block); }, give_ring_back);
 }
 void span_with_text_name(benchmark::State& state) {
   const std::string name = "bench.name_formed_at_run_time";
-  time_blocks(state, [&] { spans_with_text(block, name); }, drain);
+  time_blocks(state, [&] { spans_with_text(block, name); }, give_ring_back);
 }
 void span_nested(benchmark::State& state) {
   const auto depth = static_cast<int>(state.range(0));
-  time_blocks(state, [depth] { nested_spans(block, depth); }, drain);
+  time_blocks(state, [depth] { nested_spans(block, depth); }, give_ring_back);
 }
 
 [[maybe_unused]] const bool registered = [] {

@@ -79,20 +79,21 @@ otlp::SpanRecord record_of(const OpenSpan& span, std::int64_t duration_ns) {
 }  // namespace
 
 void Assembler::take(Position from, std::span<const std::byte> records, SpanSink& sink) {
+  Thread& thread = thread_of(from);
   while (records.size() >= sizeof(RecordHeader)) {
     RecordHeader header;
     std::memcpy(&header, records.data(), sizeof header);
     if (header.bytes() < sizeof header || header.bytes() > records.size()) break;
-    const auto record = records.first(header.bytes());
-    take_one(from, header, record.subspan(sizeof header), record, sink);
+    take_one(thread, from, header, records.first(header.bytes()), sink);
     from += header.bytes();
     records = records.subspan(header.bytes());
   }
   if (!records.empty()) ++malformed_count_;
 }
 
-void Assembler::take_one(Position position, const RecordHeader& header, std::span<const std::byte> items,
+void Assembler::take_one(Thread& thread, Position position, const RecordHeader& header,
                          std::span<const std::byte> record, SpanSink& sink) {
+  const auto items = record.subspan(sizeof header);
   std::uint32_t reference = header.reference;
   if (header.elsewhere()) {
     if (items.size() < sizeof(ItemHeader) + 8) {
@@ -110,21 +111,20 @@ void Assembler::take_one(Position position, const RecordHeader& header, std::spa
   switch (header.kind()) {
     case RecordKind::begin:
     case RecordKind::activate:
-      return begin(position, header, items);
+      return begin(thread, position, header, items);
     case RecordKind::start: {
-      Thread& thread = thread_of(position);
       const OpenSpan* enclosing = thread.depth ? &thread.scopes[thread.depth - 1] : nullptr;
       return describe(started_[key_of(position)], position, header, items, enclosing);
     }
     case RecordKind::end:
-      return end(find(position, reference), header, items, sink);
+      return end(thread, find(thread, position, reference), header, items, sink);
     case RecordKind::thread:
-      return orphan_scopes(thread_of(position));
+      return orphan_scopes(thread);
     case RecordKind::attributes:
     case RecordKind::event:
     case RecordKind::links:
     case RecordKind::status:
-      if (OpenSpan* span = find(position, reference)) span->later.append(record.data(), record.size());
+      if (OpenSpan* span = find(thread, position, reference)) span->later.append(record.data(), record.size());
       return;
   }
   ++malformed_count_;
@@ -134,8 +134,8 @@ Assembler::Thread& Assembler::thread_of(Position position) {
   return threads_[static_cast<std::uint32_t>(position >> position_ring_shift)];
 }
 
-void Assembler::begin(Position position, const RecordHeader& header, std::span<const std::byte> items) {
-  Thread& thread = thread_of(position);
+void Assembler::begin(Thread& thread, Position position, const RecordHeader& header,
+                      std::span<const std::byte> items) {
   if (thread.depth == thread.scopes.size()) thread.scopes.emplace_back();
   const OpenSpan* enclosing = thread.depth ? &thread.scopes[thread.depth - 1] : nullptr;
   describe(thread.scopes[thread.depth], position, header, items, enclosing);
@@ -180,8 +180,7 @@ void Assembler::describe(OpenSpan& span, Position position, const RecordHeader& 
   }
 }
 
-OpenSpan* Assembler::find(Position position, std::uint32_t reference) {
-  Thread& thread = thread_of(position);
+OpenSpan* Assembler::find(Thread& thread, Position position, std::uint32_t reference) {
   for (std::size_t i = thread.depth; i-- > 0;)
     if (static_cast<std::uint32_t>(thread.scopes[i].position) == reference) return &thread.scopes[i];
   if (started_.empty()) return nullptr;
@@ -189,11 +188,9 @@ OpenSpan* Assembler::find(Position position, std::uint32_t reference) {
   return started == started_.end() ? nullptr : &started->second;
 }
 
-void Assembler::end(OpenSpan* span, const RecordHeader& header, std::span<const std::byte> items, SpanSink& sink) {
+void Assembler::end(Thread& thread, OpenSpan* span, const RecordHeader& header, std::span<const std::byte> items, SpanSink& sink) {
   if (!span) return;  // begun before recording was shut down, and ended there
   finish(*span, time_.monotonic_ns(header.ticks), items, sink);
-  const Position position = span->position;
-  Thread& thread = thread_of(position);
   for (std::size_t i = thread.depth; i-- > 0;) {
     if (&thread.scopes[i] != span) continue;
     const auto first = thread.scopes.begin() + std::ptrdiff_t(i);
@@ -201,7 +198,7 @@ void Assembler::end(OpenSpan* span, const RecordHeader& header, std::span<const 
     --thread.depth;
     return;
   }
-  started_.erase(key_of(position));
+  started_.erase(key_of(span->position));
 }
 
 void Assembler::finish(OpenSpan& span, std::int64_t end_monotonic_ns, std::span<const std::byte> items,
@@ -226,10 +223,11 @@ void Assembler::orphan_scopes(Thread& thread) {
 
 void Assembler::apply_elsewhere(Position target, std::span<const std::byte> record, SpanSink& sink) {
   touched_.push_back(target);
-  OpenSpan* span = find(target, static_cast<std::uint32_t>(target));
+  Thread& thread = thread_of(target);
+  OpenSpan* span = find(thread, target, static_cast<std::uint32_t>(target));
   RecordHeader header;
   std::memcpy(&header, record.data(), sizeof header);
-  if (header.kind() == RecordKind::end) return end(span, header, record.subspan(sizeof header), sink);
+  if (header.kind() == RecordKind::end) return end(thread, span, header, record.subspan(sizeof header), sink);
   if (span) span->later.append(record.data(), record.size());
 }
 

@@ -76,19 +76,19 @@ class Assembler {
     bool aged = false;   // one cycle old
   };
 
-  void take_one(detail::Position position, const detail::RecordHeader& header, std::span<const std::byte> items,
+  void take_one(Thread& thread, detail::Position position, const detail::RecordHeader& header,
                 std::span<const std::byte> record, SpanSink& sink);
-  void begin(detail::Position position, const detail::RecordHeader& header, std::span<const std::byte> items);
+  void begin(Thread& thread, detail::Position position, const detail::RecordHeader& header, std::span<const std::byte> items);
   void describe(OpenSpan& span, detail::Position position, const detail::RecordHeader& header,
                 std::span<const std::byte> items, const OpenSpan* enclosing);
-  void end(OpenSpan* span, const detail::RecordHeader& header, std::span<const std::byte> items, SpanSink& sink);
+  void end(Thread& thread, OpenSpan* span, const detail::RecordHeader& header, std::span<const std::byte> items, SpanSink& sink);
   void finish(OpenSpan& span, std::int64_t end_monotonic_ns, std::span<const std::byte> items, SpanSink& sink);
   void orphan_scopes(Thread& thread);
   void apply_elsewhere(detail::Position target, std::span<const std::byte> record, SpanSink& sink);
   void restore_started(OpenSpan&& span);
   Thread& thread_of(detail::Position position);
-  /// The open span that began at `reference` (the lower half of its position) in the ring of `position`.
-  OpenSpan* find(detail::Position position, std::uint32_t reference);
+  /// The open span that began at `reference` (the lower half of its position) in the ring of `position`, `thread`'s.
+  OpenSpan* find(Thread& thread, detail::Position position, std::uint32_t reference);
 
   model::IdentityKeys keys_;
   TimeLine time_;

@@ -116,16 +116,6 @@ void for_each_item(std::span<const std::byte> items, Visit&& visit) {
   }
 }
 
-template <class Items, class Item>
-void set_item(Items& items, const Item& item) {
-  for (auto& known : items) {
-    if (known.header.key != item.header.key) continue;
-    known = item;
-    return;
-  }
-  items.push_back(item);
-}
-
 void put_count(base::Buffer& out, std::uint32_t number, std::size_t count) {
   if (count == 0) return;
   std::byte* at = put_tag(out.room(2 * max_varint_bytes), number, varint_type);
@@ -149,24 +139,32 @@ SpanEncoder::SpanEncoder(NameSource names, TimeSource times, Limits limits, std:
       times_(std::move(times)),
       limits_(limits),
       redacted_keys_(std::move(redacted_keys)) {
-  constexpr std::string_view reason = "reason";
-  reason_key_.key.resize(bytes_field_bytes(reason.size()));
-  put_bytes(reinterpret_cast<std::byte*>(reason_key_.key.data()), field::key, reason);
+  reason_key_.key = encoded_text(field::key, "reason");
 }
 
-const SpanEncoder::Fragment& SpanEncoder::fragment(std::uint32_t id) {
-  if (id < fragments_.size() && fragments_[id].known) [[likely]]
-    return fragments_[id];
+SpanEncoder::Field SpanEncoder::encoded_text(std::uint32_t number, std::string_view text) {
+  Field field;
+  field.size = bytes_field_bytes(text.size());
+  field.bytes.resize(std::max(field.size, Field::short_bytes));
+  put_bytes(reinterpret_cast<std::byte*>(field.bytes.data()), number, text);
+  return field;
+}
+
+const SpanEncoder::Fragment& SpanEncoder::make_fragment(std::uint32_t id) {
   if (id >= fragments_.size()) fragments_.resize(std::size_t{id} + 64);
   const std::string text(valid_text(names_(id)));
-  const auto encoded = [&text](std::uint32_t number) {
-    std::string bytes(bytes_field_bytes(text.size()), '\0');
-    put_bytes(reinterpret_cast<std::byte*>(bytes.data()), number, text);
-    return bytes;
-  };
-  Fragment& made = fragments_[id];
-  made = {encoded(field::name), encoded(field::key), true, is_redacted(text, redacted_keys_)};
-  return made;
+  fragments_[id] = {encoded_text(field::name, text), encoded_text(field::key, text), true,
+                    is_redacted(text, redacted_keys_)};
+  return fragments_[id];
+}
+
+bool SpanEncoder::Attributes::replace(const Item& item) noexcept {
+  for (Item& known : items_) {
+    if (known.header.key != item.header.key) continue;
+    known = item;
+    return true;
+  }
+  return false;
 }
 
 std::string_view SpanEncoder::valid_text(std::string_view text) {
@@ -188,7 +186,7 @@ void SpanEncoder::encode(const SpanRecord& span, base::Buffer& out) {
   const std::size_t begin = open_message(out, field::scope_spans_spans);
   const Fragment& name = fragment(span.name);
   constexpr std::size_t fixed_bytes = 96;
-  std::byte* at = out.room(fixed_bytes + name.name.size());
+  std::byte* at = out.room(fixed_bytes + name.name.bytes.size());
   at = put_varint(put_tag(at, field::trace_id, bytes_type), 16);
   at = put_raw(put_raw(at, span.trace.high), span.trace.low);
   at = put_varint(put_tag(at, field::span_id, bytes_type), 8);
@@ -197,7 +195,7 @@ void SpanEncoder::encode(const SpanRecord& span, base::Buffer& out) {
     at = put_varint(put_tag(at, field::parent_span_id, bytes_type), 8);
     at = put_raw(at, span.parent);
   }
-  at = put_raw(at, std::string_view(name.name));
+  at = name.name.put(at);
   at = put_varint(put_tag(at, field::kind, varint_type), parts_.kind.payload ? word_at(parts_.kind.payload) : 1);
   at = put_fixed64(at, field::start, static_cast<std::uint64_t>(span.start_unix_ns));
   at = put_fixed64(at, field::end, static_cast<std::uint64_t>(std::max(span.end_unix_ns, span.start_unix_ns)));
@@ -236,9 +234,9 @@ void SpanEncoder::collect(std::span<const std::byte> items) {
       default:
         if (of_link > 0) {
           --of_link;
-          set_item(parts_.links.back().attributes, item);
+          parts_.links.back().attributes.set(item);
         } else {
-          set_item(parts_.attributes, item);
+          parts_.attributes.set(item);
         }
     }
   });
@@ -253,7 +251,7 @@ void SpanEncoder::collect_later(std::span<const std::byte> records) {
     if (header.kind() == RecordKind::event) {
       Event event{header.reference, header.ticks, {}};
       for_each_item(items, [&](const ItemHeader& item, const std::byte* payload) {
-        if (item.type != ItemType::position) set_item(event.attributes, Item{item, payload});
+        if (item.type != ItemType::position) event.attributes.set(Item{item, payload});
       });
       parts_.events.push_back(std::move(event));
     } else {
@@ -274,7 +272,7 @@ void SpanEncoder::put_span_attributes(base::Buffer& out, const SpanRecord& span)
 }
 
 void SpanEncoder::put_attributes(base::Buffer& out, std::uint32_t number, std::uint32_t dropped_number,
-                                 const std::vector<Item>& attributes, std::size_t limit) {
+                                 const Attributes& attributes, std::size_t limit) {
   const std::size_t count = std::min(attributes.size(), limit);
   for (std::size_t i = 0; i < count; ++i) put_attribute(out, number, attributes[i]);
   put_count(out, dropped_number, attributes.size() - count);
@@ -298,10 +296,10 @@ void SpanEncoder::put_attribute(base::Buffer& out, std::uint32_t number, const I
     end = put_fixed64(end, field::double_value, word);
   }
   const auto value_bytes = static_cast<std::size_t>(end - value);
-  const std::size_t bytes = key.key.size() + 2 + value_bytes;
-  std::byte* at = out.room(bytes + 1 + max_varint_bytes);
+  const std::size_t bytes = key.key.size + 2 + value_bytes;
+  std::byte* at = out.room(bytes + Field::short_bytes + 1 + max_varint_bytes);
   at = put_varint(put_tag(at, number, bytes_type), bytes);
-  at = put_raw(at, std::string_view(key.key));
+  at = key.key.put(at);
   at = put_varint(put_tag(at, field::value, bytes_type), value_bytes);
   out.written_to(put_raw(at, text_at(value, value_bytes)));
 }
@@ -310,17 +308,17 @@ void SpanEncoder::put_text_attribute(base::Buffer& out, std::uint32_t number, co
                                      std::string_view text) {
   text = key.redacted ? std::string_view("[REDACTED]") : base::first_characters(valid_text(text), limits_.value_characters);
   const std::size_t value_bytes = bytes_field_bytes(text.size());
-  const std::size_t bytes = key.key.size() + bytes_field_bytes(value_bytes);
-  std::byte* at = out.room(bytes + 1 + max_varint_bytes);
+  const std::size_t bytes = key.key.size + bytes_field_bytes(value_bytes);
+  std::byte* at = out.room(bytes + Field::short_bytes + 1 + max_varint_bytes);
   at = put_varint(put_tag(at, number, bytes_type), bytes);
-  at = put_raw(at, std::string_view(key.key));
+  at = key.key.put(at);
   at = put_varint(put_tag(at, field::value, bytes_type), value_bytes);
   out.written_to(put_bytes(at, field::string_value, text));
 }
 
 void SpanEncoder::put_array_attribute(base::Buffer& out, std::uint32_t number, const Fragment& key, const Item& item) {
   const std::size_t attribute = open_message(out, number);
-  out.append(key.key);
+  out.written_to(key.key.put(out.room(key.key.bytes.size())));
   const std::size_t value = open_message(out, field::value);
   const std::size_t array = open_message(out, field::array_value);
   const std::byte* element = item.payload;
@@ -359,9 +357,10 @@ void SpanEncoder::put_events(base::Buffer& out, const SpanRecord& span) {
     const Event& event = parts_.events[i];
     const std::size_t begin = open_message(out, field::events);
     out.written_to(put_fixed64(out.room(9), field::event_time, static_cast<std::uint64_t>(times_(event.ticks))));
-    std::string name = fragment(event.name).name;
-    name[0] = static_cast<char>(field::event_name << 3 | bytes_type);
-    out.append(name);
+    const Field& name = fragment(event.name).name;
+    std::byte* at = out.room(name.bytes.size());
+    out.written_to(name.put(at));
+    put_tag(at, field::event_name, bytes_type);  // in the place of the span name's
     put_attributes(out, field::event_attributes, field::event_dropped_attributes, event.attributes,
                    limits_.event_attributes);
     close_message(out, begin);

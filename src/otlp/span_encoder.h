@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <span>
@@ -64,9 +65,20 @@ class SpanEncoder {
   void encode(const SpanRecord& span, base::Buffer& out);
 
  private:
+  // A field that is encoded once and copied ever after. Short ones, which nearly all are, have room behind them to be
+  // copied as a whole, without a call and without looking at their size.
+  struct Field {
+    static constexpr std::size_t short_bytes = 48;
+    std::string bytes;
+    std::byte* put(std::byte* at) const noexcept {
+      std::memcpy(at, bytes.data(), size <= short_bytes ? short_bytes : size);
+      return at + size;
+    }
+    std::size_t size = 0;  // of the field; `bytes` has at least `short_bytes`
+  };
   struct Fragment {
-    std::string name;  // field 5 of a Span with this name, and its default kind
-    std::string key;   // field 1 of a KeyValue with this key
+    Field name;  // field 5 of a Span with this name
+    Field key;   // field 1 of a KeyValue with this key
     bool known = false;
     bool redacted = false;
   };
@@ -74,30 +86,56 @@ class SpanEncoder {
     detail::ItemHeader header;
     const std::byte* payload;
   };
+  /// Attributes in order, of equal keys the last.
+  class Attributes {
+   public:
+    void clear() noexcept {
+      items_.clear();
+      seen_ = 0;
+    }
+    void set(const Item& item) {
+      const std::uint64_t bit = std::uint64_t{1} << (item.header.key & 63);
+      if ((seen_ & bit) == 0 || !replace(item)) items_.push_back(item);
+      seen_ |= bit;
+    }
+    std::size_t size() const noexcept { return items_.size(); }
+    const Item& operator[](std::size_t i) const noexcept { return items_[i]; }
+
+   private:
+    bool replace(const Item& item) noexcept;
+    std::vector<Item> items_;
+    std::uint64_t seen_ = 0;  // keys, by their lower bits: a clear bit spares the search
+  };
   struct Event {
     std::uint32_t name;
     std::uint64_t ticks;
-    std::vector<Item> attributes;
+    Attributes attributes;
   };
   struct Link {
     Item context;
-    std::vector<Item> attributes;
+    Attributes attributes;
   };
   /// A span's items sorted by what they are; kept between spans for its memory.
   struct Parts {
-    std::vector<Item> attributes;
+    Attributes attributes;
     std::vector<Event> events;
     std::vector<Link> links;
     Item kind{};
     Item status{};
   };
 
-  const Fragment& fragment(std::uint32_t id);
+  static Field encoded_text(std::uint32_t number, std::string_view text);
+  const Fragment& fragment(std::uint32_t id) {
+    if (id < fragments_.size() && fragments_[id].known) [[likely]]
+      return fragments_[id];
+    return make_fragment(id);
+  }
+  const Fragment& make_fragment(std::uint32_t id);
   void collect(std::span<const std::byte> items);
   void collect_later(std::span<const std::byte> records);
   void put_span_attributes(base::Buffer& out, const SpanRecord& span);
   void put_attributes(base::Buffer& out, std::uint32_t field, std::uint32_t dropped_field,
-                      const std::vector<Item>& attributes, std::size_t limit);
+                      const Attributes& attributes, std::size_t limit);
   void put_attribute(base::Buffer& out, std::uint32_t field, const Item& item);
   void put_text_attribute(base::Buffer& out, std::uint32_t field, const Fragment& key, std::string_view text);
   void put_array_attribute(base::Buffer& out, std::uint32_t field, const Fragment& key, const Item& item);

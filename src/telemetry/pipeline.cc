@@ -143,7 +143,7 @@ void Pipeline::cycle() {
 // the open spans, behind which nothing has been overwritten.
 void Pipeline::give_back(const Heads& heads) {
   std::array<bool, std::tuple_size_v<Heads>> changed{};
-  for (const detail::Position position : assembler_.take_touched()) changed[record::ring_number(position)] = true;
+  for (const detail::Position position : assembler_.take_touched()) changed.at(record::ring_number(position)) = true;
   for (std::uint32_t number = 1; number < heads.size() && heads[number] != 0; ++number) {
     record::RingHeader& ring = file_.ring(number);
     if (heads[number] == ring.tail.load(std::memory_order_relaxed) && !changed[number]) continue;
