@@ -208,6 +208,12 @@ TEST(Config, MalformedResourceAttributesWarnAndAreLeftOutWhole) {
   EXPECT_THAT(config.warnings, ElementsAre(HasSubstr("OTEL_RESOURCE_ATTRIBUTES")));
 }
 
+TEST(Config, ErrorsGoToStandardErrorUnlessTheProgramTakesThem) {
+  testing::internal::CaptureStderr();
+  Config{}.on_error("a warning");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "lens: a warning\n");
+}
+
 TEST(Config, SpanGroupsResolveInTheChosenVocabulary) {
   struct RlSpanGroup : SpanGroup {
     static const Vocabulary& vocabulary() {
