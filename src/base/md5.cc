@@ -30,18 +30,10 @@ std::uint32_t mixed(std::size_t i, std::uint32_t b, std::uint32_t c, std::uint32
   std::uint32_t value = 0;
   std::size_t word = 0;
   switch (i / 16) {
-    case 0:
-      value = (b & c) | (~b & d), word = i;
-      break;
-    case 1:
-      value = (d & b) | (~d & c), word = (5 * i + 1) % 16;
-      break;
-    case 2:
-      value = b ^ c ^ d, word = (3 * i + 5) % 16;
-      break;
-    default:
-      value = c ^ (b | ~d), word = 7 * i % 16;
-      break;
+    case 0: value = (b & c) | (~b & d), word = i; break;
+    case 1: value = (d & b) | (~d & c), word = (5 * i + 1) % 16; break;
+    case 2: value = b ^ c ^ d, word = (3 * i + 5) % 16; break;
+    default: value = c ^ (b | ~d), word = 7 * i % 16; break;
   }
   return value + load_little_endian(block + 4 * word);
 }
