@@ -123,6 +123,11 @@ struct Config {
   std::chrono::milliseconds shutdown_timeout{5'000};  ///< bounds the whole shutdown
   /// Receives one line of text for each warning and background failure, on any thread. Empty: nobody is told.
   std::function<void(std::string_view)> on_error = write_to_standard_error;
+  /// String values under these keys become "[REDACTED]", in any case; password, token, secret and key also as the
+  /// last part of a key after `.` or `_`.
+  std::vector<std::string> redacted_keys = {"prompt",   "input_text", "output_text", "text",
+                                            "password", "token",      "secret",      "key"};
+  bool replace_running = false;            ///< for tests: a set-up shuts down the one that runs, instead of throwing
   std::vector<std::string> warnings = {};  ///< found by from_env; handed to on_error at set-up
 
   /// One line, "lens: …", so that a misspelt variable does not pass in silence.

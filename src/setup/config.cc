@@ -50,16 +50,13 @@ void apply(Config& config, const Variable& variable, std::span<const std::string
     case Family::prefixed:
       if (const auto setting = setup::find_setting(variable, prefixes)) variable.apply(config, *setting);
       break;
-    case Family::standard:
-      apply_standard(config, variable);
-      break;
+    case Family::standard: apply_standard(config, variable); break;
     case Family::otlp:
       apply_otlp(config, variable, config.standard.otlp_traces, "TRACES_");
       apply_otlp(config, variable, config.standard.otlp_metrics, "METRICS_");
       apply_otlp(config, variable, config.standard.otlp_logs, "LOGS_");
       break;
-    case Family::detected:
-      break;
+    case Family::detected: break;
   }
 }
 
