@@ -42,7 +42,7 @@ struct StepTime {
 struct NameRow {
   std::string name;
   std::uint64_t count = 0, total_ns = 0, self_ns = 0, median_ns = 0, p95_ns = 0;
-  std::optional<int> slowest_rank;  // by its mean duration
+  std::optional<int> slowest_rank = std::nullopt;  // by its mean duration
   std::uint64_t slowest_mean_ns = 0;
 };
 

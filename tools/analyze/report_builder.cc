@@ -120,8 +120,7 @@ NameRow ReportBuilder::row_of(const Name& name) const {
               .total_ns = name.total_ns,
               .self_ns = name.self_ns,
               .median_ns = name.durations.at(0.5),
-              .p95_ns = name.durations.at(0.95),
-              .slowest_rank = std::nullopt};
+              .p95_ns = name.durations.at(0.95)};
   for (const auto& [rank, time] : name.ranks) {
     std::uint64_t mean_ns = time.total_ns / time.count;
     if (row.slowest_rank && mean_ns <= row.slowest_mean_ns) continue;

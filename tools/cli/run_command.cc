@@ -83,9 +83,7 @@ int run_ranks(launch::Console& console, const launch::RunPlan& plan, const launc
                      .command = plan.request.command,
                      .span_groups = plan.span_groups,
                      .world_size = plan.request.world_size,
-                     .start_ns = now_ns(),
-                     .ranks = {},
-                     .failed_rank = std::nullopt};
+                     .start_ns = now_ns()};
   trace::write_run_file(plan.directory, run);
   launch::Outcome outcome = launch::Supervisor(plan, console).run(environment);
   run.end_ns = now_ns();

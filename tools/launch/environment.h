@@ -19,9 +19,9 @@ Environment own_environment();
 /// What the user asked for; the rest is derived.
 struct RunRequest {
   int world_size = 1;
-  std::optional<std::string> span_groups;
-  std::optional<std::filesystem::path> directory;
-  std::vector<std::string> command;
+  std::optional<std::string> span_groups = std::nullopt;
+  std::optional<std::filesystem::path> directory = std::nullopt;
+  std::vector<std::string> command = {};
   std::chrono::milliseconds grace{10'000};  // between asking the other ranks to end and killing them
 };
 

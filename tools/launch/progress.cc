@@ -32,7 +32,7 @@ std::optional<Iteration> parse_position(std::string_view field) {
   auto number = parse_number<std::int64_t>(field.substr(0, slash));
   auto total = parse_number<std::int64_t>(field.substr(slash + 1));
   if (!number || !total) return std::nullopt;
-  return Iteration{.number = *number, .total = *total, .step_time_ms = std::nullopt, .loss = std::nullopt};
+  return Iteration{.number = *number, .total = *total};
 }
 
 // Only the header is read, and by value: a mapping would fault when the file shrinks under it.

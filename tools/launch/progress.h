@@ -13,7 +13,7 @@ namespace lens::launch {
 
 struct Iteration {
   std::int64_t number = 0, total = 0;
-  std::optional<double> step_time_ms, loss;
+  std::optional<double> step_time_ms = std::nullopt, loss = std::nullopt;
 };
 
 /// Of a line such as " iteration 10/ 100 | elapsed time per iteration (ms): 12.3 | lm loss: 2.3E+00 |"; nothing of others.

@@ -27,8 +27,8 @@ struct RunFile {
   int world_size = 0;
   std::uint64_t start_ns = 0;
   std::uint64_t end_ns = 0;  // 0 while the run lasts
-  std::vector<RankExit> ranks;
-  std::optional<int> failed_rank;  // the first to fail; the others may have been ended because of it
+  std::vector<RankExit> ranks = {};
+  std::optional<int> failed_rank = std::nullopt;  // the first to fail; the others may have been ended because of it
 };
 
 /// Replaces run.json in one step, so that a reader never sees half of it. Throws std::system_error.

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "lens/config.h"
+#include "tools/cli/commands.h"
+#include "tools/trace/recovery.h"
+#include "tools/trace/run_file.h"
+
+namespace lens::cli {
+namespace {
+
+struct RecoverOptions {
+  std::string run, shm_dir = Config::default_shm_dir();
+  bool json = false;
+};
+
+nlohmann::json to_json(const trace::Recovery& recovery) {
+  return {{"rank", recovery.rank},           {"pid", recovery.pid},
+          {"spans_ended", recovery.ended},   {"spans_truncated", recovery.truncated},
+          {"file", recovery.file.string()}, {"problems", recovery.problems}};
+}
+
+void print(const trace::Recovery& recovery) {
+  if (recovery.file.empty()) {
+    fmt::print("rank {} (process {}): nothing was left\n", recovery.rank, recovery.pid);
+  } else {
+    fmt::print("rank {} (process {}): {} spans that had ended and {} that were open, in {}\n", recovery.rank,
+               recovery.pid, recovery.ended, recovery.truncated, recovery.file.string());
+  }
+  for (const std::string& problem : recovery.problems)
+    fmt::print(stderr, "lens: rank {} (process {}): {}\n", recovery.rank, recovery.pid, problem);
+}
+
+// A run is named by its id or by its trace directory.
+std::string run_id_of(const std::string& run) {
+  if (run.empty() || !std::filesystem::is_directory(run)) return run;
+  const auto file = trace::read_run_file(run);
+  return file ? file->run_id : std::filesystem::path(run).lexically_normal().filename().string();
+}
+
+int run_recover(const RecoverOptions& options) {
+  auto all = nlohmann::json::array();
+  int alive = 0, failed = 0, dead = 0;
+  for (trace::RingFile& rings : trace::find_ring_files(options.shm_dir, run_id_of(options.run))) {
+    if (rings.is_alive()) {
+      ++alive;
+      continue;
+    }
+    ++dead;
+    try {
+      const trace::Recovery recovery = trace::recover(rings);
+      if (options.json)
+        all.push_back(to_json(recovery));
+      else
+        print(recovery);
+    } catch (const std::exception& error) {
+      ++failed;
+      fmt::print(stderr, "lens: {}: {}; what it holds is still there: free the space or the rights, then try again\n",
+                 rings.path().string(), error.what());
+    }
+  }
+  if (options.json) fmt::print("{}\n", all.dump(2));
+  if (!options.json && dead == 0)
+    fmt::print("no dead process{} left anything in {}{}\n", options.run.empty() ? "" : " of this run", options.shm_dir,
+               alive > 0 ? fmt::format(" ({} alive)", alive) : std::string());
+  return failed == 0 ? exit_success : exit_failed;
+}
+
+}  // namespace
+
+void add_recover_command(CLI::App& program, int& exit_code) {
+  CLI::App* command = program.add_subcommand("recover", "Write what killed processes had recorded into their trace directories");
+  auto options = std::make_shared<RecoverOptions>();
+  command->add_option("RUN", options->run, "A run id or a trace directory (default: every dead process of this user)");
+  command->add_option("--shm-dir", options->shm_dir, "Where the files of rings are")->capture_default_str();
+  command->add_flag("--json", options->json, "Print what was found as JSON");
+  command->footer("Processes that live are left alone. `lens run` does this by itself for its own ranks.");
+  command->callback([options, &exit_code] { exit_code = run_recover(*options); });
+}
+
+}  // namespace lens::cli

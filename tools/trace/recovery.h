@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes out of a dead process's file of rings what it had recorded: the spans that ended and were not exported yet,
+// and what was open, marked truncated. Writes them as a trace file of its own beside the process's.
+//
+// Errors: std::system_error when the trace directory cannot be written; then the file of rings stays.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tools/trace/ring_file.h"
+
+namespace lens::trace {
+
+struct Recovery {
+  int rank = 0, pid = 0;
+  std::uint64_t ended = 0;      // spans that had ended and were not exported
+  std::uint64_t truncated = 0;  // spans that were open
+  std::filesystem::path file;   // what was written; empty when there was nothing to write
+  std::vector<std::string> problems;
+};
+
+/// Of a process that is dead. Afterwards its file of rings is gone, so that a second call finds nothing; a call that is
+/// itself killed leaves either nothing or the whole.
+Recovery recover(RingFile& rings);
+
+}  // namespace lens::trace
