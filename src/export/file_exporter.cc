@@ -16,10 +16,6 @@
 namespace lens::exporting {
 namespace {
 
-// Level 1 compresses spans as well as level 3, and takes half the time.
-constexpr int compression_level = 1;
-constexpr std::size_t length_bytes = 4;
-
 std::string unusable(const std::string& path, const std::string& reason) {
   return "cannot write traces to " + path + ": " + reason + "; set FILE_DIR to a directory that can be written";
 }
@@ -41,34 +37,21 @@ FileExporter::FileExporter(const FileExporterOptions& options, otlp::TraceEnvelo
   status_path_ = options.directory + "/status-" + name + ".json";
   file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file_ < 0) throw std::invalid_argument(unusable(path_, strerror(errno)));
-  if (!json_) {
-    zstd_.reset(ZSTD_createCCtx());
-    ZSTD_CCtx_setParameter(zstd_.get(), ZSTD_c_compressionLevel, compression_level);
-    ZSTD_CCtx_setParameter(zstd_.get(), ZSTD_c_checksumFlag, 1);
-  }
 }
 
 FileExporter::~FileExporter() { close(file_); }
 
 std::uint64_t FileExporter::export_spans(std::string_view spans, std::uint64_t count) {
   const std::string request = envelope_.request(spans);
-  message_.clear();
-  if (json_) {
-    otlp::append_traces_json(message_, request);
-    message_ += '\n';
-  } else {
-    message_.resize(length_bytes + ZSTD_compressBound(request.size()));
-    const std::size_t compressed = ZSTD_compress2(zstd_.get(), message_.data() + length_bytes,
-                                                  message_.size() - length_bytes, request.data(), request.size());
-    if (ZSTD_isError(compressed)) {
-      on_error_(std::string("compressing spans: ") + ZSTD_getErrorName(compressed));
-      return 0;
-    }
-    message_.resize(length_bytes + compressed);
-    for (std::size_t i = 0; i < length_bytes; ++i)
-      message_[i] = static_cast<char>(compressed >> 8 * (length_bytes - 1 - i));
+  if (!json_) {
+    const std::string_view frame = framer_.frame(request);
+    if (frame.empty()) on_error_("no memory to compress spans");
+    return !frame.empty() && write_message(frame) ? count : 0;
   }
-  return write_message(message_) ? count : 0;
+  json_line_.clear();
+  otlp::append_traces_json(json_line_, request);
+  json_line_ += '\n';
+  return write_message(json_line_) ? count : 0;
 }
 
 bool FileExporter::write_message(std::string_view message) {

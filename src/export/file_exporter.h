@@ -5,13 +5,11 @@
 //         (disk full) loses that message whole, never the file: what was written of it is cut off again.
 #pragma once
 
-#include <zstd.h>
-
-#include <memory>
 #include <string>
 
 #include "src/export/exporter.h"
 #include "src/otlp/envelope.h"
+#include "src/otlp/framing.h"
 
 namespace lens::exporting {
 
@@ -33,10 +31,6 @@ class FileExporter : public Exporter {
   const std::string& path() const noexcept { return path_; }
 
  private:
-  struct FreeContext {
-    void operator()(ZSTD_CCtx* context) const noexcept { ZSTD_freeCCtx(context); }
-  };
-
   bool write_message(std::string_view message);
 
   bool json_;
@@ -46,8 +40,8 @@ class FileExporter : public Exporter {
   std::string status_path_;
   int file_ = -1;
   std::uint64_t file_bytes_ = 0;
-  std::unique_ptr<ZSTD_CCtx, FreeContext> zstd_;
-  std::string message_;
+  otlp::Framer framer_;
+  std::string json_line_;
 };
 
 }  // namespace lens::exporting

@@ -85,6 +85,10 @@ void Recorder::stop() noexcept {
   if (file_) file_->header().state.store(FileState::closed, std::memory_order_release);
 }
 
+void Recorder::remove_file() noexcept {
+  if (file_ && file_->header().state.load(std::memory_order_relaxed) == FileState::closed) file_->remove_name();
+}
+
 std::uint32_t Recorder::acquire_ring() noexcept {
   std::lock_guard lock(mutex_);
   if (!file_) return 0;

@@ -37,6 +37,9 @@ class Recorder {
   /// From now on nothing is recorded; what lies in the rings stays there for the pipeline.
   void stop() noexcept;
 
+  /// Takes the file's name away, when recording has stopped and everything has been exported.
+  void remove_file() noexcept;
+
   /// Null before the first start.
   RingFile* file() const noexcept { return file_.get(); }
   const model::IdentityKeys& keys() const noexcept { return keys_; }

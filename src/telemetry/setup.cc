@@ -46,6 +46,12 @@ void shut_down_active() noexcept {
   end_draining();
 }
 
+// Nothing is left for others to recover.
+void leave_in_order() {
+  shut_down_active();
+  record::Recorder::instance().remove_file();
+}
+
 [[noreturn]] void flush_and_terminate() {
   const std::terminate_handler previous = active().previous_terminate;
   shut_down_active();
@@ -54,7 +60,7 @@ void shut_down_active() noexcept {
 }
 
 void watch_for_the_end() {
-  if (!active().exit_registered) active().exit_registered = std::atexit([] { shut_down_active(); }) == 0;
+  if (!active().exit_registered) active().exit_registered = std::atexit(leave_in_order) == 0;
   if (std::get_terminate() != flush_and_terminate) active().previous_terminate = std::set_terminate(flush_and_terminate);
 }
 
