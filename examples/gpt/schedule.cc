@@ -109,14 +109,13 @@ Batch Schedule::get_batch(const Sampler& samples, int64_t first_sample, int64_t 
   return draw_batch(samples, first_sample, microbatch);
 }
 
-// The receives that a step begins with wait for the previous stages to begin it: they link to the step there.
+// Until its first backward pass a stage waits for the pipeline to fill: those receives link to the step that fills it.
 at::Tensor Schedule::recv_forward(int64_t microbatch) {
   if (!link_.has_previous()) return {};
-  const bool warmup = microbatch < num_warmup_;
-  if (warmup || microbatch == 0) {
-    auto span = lens::create_linked_span(mg::SpanGroup::communication, mg::pp_recv_forward_linked,
-                                         lens::get_pp_trace_carrier(), mg::pipeline_parallel_rank = layout_.stage());
-    if (warmup) span.set(mg::dl_microbatch_id = microbatch);
+  if (microbatch <= num_warmup_) {
+    auto span =
+        lens::create_linked_span(mg::SpanGroup::communication, mg::pp_recv_forward_linked, lens::get_pp_trace_carrier(),
+                                 mg::pipeline_parallel_rank = layout_.stage(), mg::dl_microbatch_id = microbatch);
     return link_.receive_activations(activation_shape_);
   }
   auto span = lens::managed_span(mg::SpanGroup::communication, mg::p2p_recv_forward);

@@ -49,18 +49,18 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def start(world_size, flags, stdout, stderr):
+def start(world_size, flags, stdout, stderr, environment=None):
     """Starts the ranks; stdout and stderr are called with a rank's number for where its output goes."""
     port = free_port()
     processes = []
     for rank in range(world_size):
-        env = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world_size),
+        env = dict(os.environ, **(environment or {}), RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world_size),
                    MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
         processes.append(subprocess.Popen([GPT, *flags], env=env, stdout=stdout(rank), stderr=stderr(rank)))
     return processes
 
 
-def train(world_size, *flags):
+def train(world_size, *flags, environment=None):
     """Runs to the end, whatever the end is."""
     with tempfile.TemporaryDirectory() as directory:
         def text(rank, kind):
@@ -71,7 +71,7 @@ def train(world_size, *flags):
             def sink(kind):
                 return lambda rank: files.enter_context(open(f"{directory}/{rank}.{kind}", "wb"))
 
-            processes = start(world_size, flags, sink("out"), sink("err"))
+            processes = start(world_size, flags, sink("out"), sink("err"), environment)
         ranks = []
         for number, process in enumerate(processes):
             _, status, usage = os.wait4(process.pid, 0)
@@ -86,9 +86,9 @@ def train(world_size, *flags):
     return run
 
 
-def succeed(test, world_size, *flags):
+def succeed(test, world_size, *flags, environment=None):
     """Runs to the end, which must be a good one."""
-    run = train(world_size, *flags)
+    run = train(world_size, *flags, environment=environment)
     for number, rank in enumerate(run.ranks):
         test.assertEqual(rank.status, 0, f"rank {number}: {rank.stderr}")
     return run

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the trainer records: the whole tree of spans, and of each preset its part."""
+
+import glob
+import json
+import os
+import tempfile
+import unittest
+
+from ranks import TINY, succeed
+
+LINKED = "megatron.pp.recv_forward.linked"
+
+# Each span: its group, its parent, its attributes with their types.
+TREE = {
+    "megatron.pretrain": ("job", None, {"megatron.model_type": str, "megatron.train_iters": int,
+                                        "megatron.global_batch_size": int}),
+    "megatron.model_init": ("model_init", "megatron.pretrain", {}),
+    "megatron.load_checkpoint": ("load_checkpoint", "megatron.pretrain", {}),
+    "megatron.load_checkpoint.io_read": ("load_checkpoint", "megatron.load_checkpoint", {}),
+    "megatron.train": ("job", "megatron.pretrain", {"megatron.train_iters": int}),
+    "megatron.train_step": ("step", "megatron.train", {"megatron.iteration": int, "megatron.loss": float,
+                                                       "megatron.grad_norm": float}),
+    "megatron.forward_backward": ("forward_backward", "megatron.train_step", {"megatron.num_microbatches": int}),
+    "megatron.microbatch.forward": ("microbatch", "megatron.forward_backward", {"megatron.microbatch_id": int}),
+    "megatron.layer.forward": ("layer", "megatron.microbatch.forward", {}),
+    "megatron.layer.self_attention": ("layer", "megatron.layer.forward", {}),
+    "megatron.layer.mlp": ("layer", "megatron.layer.forward", {}),
+    "megatron.microbatch.backward": ("microbatch", "megatron.forward_backward", {}),
+    LINKED: ("communication", "megatron.forward_backward", {"dl.pipeline_parallel.rank": int, "dl.microbatch_id": int}),
+    "megatron.p2p.recv_forward": ("communication", "megatron.forward_backward", {}),
+    "megatron.p2p.send_forward": ("communication", "megatron.forward_backward", {}),
+    "megatron.p2p.recv_backward": ("communication", "megatron.forward_backward", {}),
+    "megatron.p2p.send_backward": ("communication", "megatron.forward_backward", {}),
+    "megatron.activation.offload": ("activation_offload", "megatron.forward_backward", {}),
+    "megatron.activation.reload": ("activation_offload", "megatron.forward_backward", {}),
+    "megatron.data_loading.get_batch": ("data_loading", "megatron.forward_backward", {}),
+    "megatron.grad_sync.start": ("communication", "megatron.train_step", {}),
+    "megatron.grad_sync.finish": ("communication", "megatron.train_step", {}),
+    "megatron.optimizer_step": ("optimizer", "megatron.train_step", {"megatron.grad_norm": float,
+                                                                     "megatron.update_successful": bool}),
+    "megatron.save_checkpoint": ("checkpoint", "megatron.train", {"megatron.iteration": int}),
+    "megatron.save_checkpoint.state_dict": ("checkpoint", "megatron.save_checkpoint", {}),
+    "megatron.save_checkpoint.io_write": ("checkpoint", "megatron.save_checkpoint", {}),
+    "megatron.evaluate": ("evaluate", "megatron.train", {"megatron.eval_iters": int}),
+    "megatron.evaluate.step": ("evaluate", "megatron.evaluate", {}),
+    "megatron.inference.request": ("inference", "megatron.pretrain", {}),
+}
+
+DEFAULT = {"job", "checkpoint", "evaluate", "inference"}
+PER_STEP = DEFAULT | {"model_init", "load_checkpoint", "step", "forward_backward", "optimizer", "communication",
+                      "data_loading"}
+TYPES = {"stringValue": str, "intValue": int, "doubleValue": float, "boolValue": bool}
+
+
+def types(attributes):
+    return {item["key"]: TYPES[next(iter(item["value"]))] for item in attributes}
+
+
+def value(attributes, key):
+    (found,) = [next(iter(item["value"].values())) for item in attributes if item["key"] == key]
+    return found
+
+
+class Spans(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        cls.scratch = scratch.name
+        cls.flags = [*TINY, "--pipeline-model-parallel-size=2", "--global-batch-size=12", "--generate-tokens=3",
+                     "--save-interval=3"]
+        succeed(cls(), 4, *cls.flags, "--train-iters=3", f"--save={cls.scratch}/begun")  # for the others to resume
+
+    def record(self, groups, *flags):
+        """Runs 2 x 2 ranks; gives the spans of each, with the resource's attributes."""
+        directory = tempfile.mkdtemp(dir=self.scratch)
+        environment = {"MEGATRON_OTEL_EXPORT_STRATEGY": "all_ranks", "MEGATRON_OTEL_EXPORTER": "file",
+                       "MEGATRON_OTEL_FILE_FORMAT": "json", "MEGATRON_OTEL_FILE_DIR": directory}
+        succeed(self, 4, *self.flags, f"--load={self.scratch}/begun", f"--save={self.scratch}/resumed",
+                f"--otel-span-groups={groups}", *flags, environment=environment)
+        ranks = []
+        for path in sorted(glob.glob(f"{directory}/traces-*")):
+            with open(path, encoding="utf-8") as lines:
+                resources = [resource for line in lines for resource in json.loads(line)["resourceSpans"]]
+            spans = [span for resource in resources for scope in resource["scopeSpans"] for span in scope["spans"]]
+            ranks.append((resources[0]["resource"]["attributes"], spans))
+        return directory, ranks
+
+    def test_all_is_the_whole_tree(self):
+        _, ranks = self.record("all", "--otel-enabled")
+        self.assertEqual(len(ranks), 4)
+        seen = set()
+        steps = {}  # of the first stage, by span id: trace id, replica
+        linked = []
+        for resource, spans in ranks:
+            names = {span["spanId"]: span["name"] for span in spans}
+            replica = value(resource, "dl.data_parallel.rank")
+            for span in spans:
+                name = span["name"]
+                seen.add(name)
+                _, parent, attributes = TREE[name]
+                self.assertEqual(names.get(span.get("parentSpanId", "")), parent, name)
+                self.assertEqual(types(span.get("attributes", [])), attributes, name)
+                self.assertEqual("links" in span, name == LINKED, name)
+                if name == LINKED:
+                    linked.append((span, replica))
+                if name == "megatron.train_step" and value(resource, "dl.pipeline_parallel.rank") == "0":
+                    steps[span["spanId"]] = (span["traceId"], replica)
+        self.assertEqual(seen, set(TREE))
+        self.assertEqual(len(linked), 2 * 3)  # the last stages' first receive of each of three iterations
+        for span, replica in linked:
+            (link,) = span["links"]
+            self.assertEqual(steps.pop(link["spanId"]), (link["traceId"], replica))
+            self.assertNotEqual(link["traceId"], span["traceId"])
+
+    def test_the_resource_tells_the_rank_s_place_and_the_model(self):
+        _, ranks = self.record("default", "--otel-enabled", "--otel-service-name=tiny")
+        places = set()
+        for resource, _ in ranks:
+            self.assertEqual(value(resource, "service.name"), "tiny")
+            for key, expected in [("dl.tensor_parallel.size", "1"), ("dl.tensor_parallel.rank", "0"),
+                                  ("dl.pipeline_parallel.size", "2"), ("dl.data_parallel.size", "2"),
+                                  ("dl.batch_size", "12"), ("dl.sequence_length", "32"), ("megatron.num_layers", "4"),
+                                  ("megatron.hidden_size", "32"), ("megatron.num_attention_heads", "2"),
+                                  ("megatron.train_iters", "6"), ("megatron.micro_batch_size", "2"),
+                                  ("megatron.ckpt_format", "torch"), ("megatron.precision", "fp32")]:
+                self.assertEqual(value(resource, key), expected, key)
+            places.add((value(resource, "dl.rank"), value(resource, "dl.pipeline_parallel.rank"),
+                        value(resource, "dl.data_parallel.rank")))
+        self.assertEqual(places, {("0", "0", "0"), ("1", "0", "1"), ("2", "1", "0"), ("3", "1", "1")})
+
+    def test_groups_choose_their_spans_and_no_others(self):
+        for spec, groups in [("default", DEFAULT), ("per_step", PER_STEP), ("default,microbatch", DEFAULT | {"microbatch"})]:
+            with self.subTest(spec=spec):
+                _, ranks = self.record(spec, "--otel-enabled")
+                names = {span["name"] for _, spans in ranks for span in spans}
+                self.assertEqual(names, {name for name, (group, _, _) in TREE.items() if group in groups})
+
+    def test_disabled_writes_nothing(self):
+        directory, ranks = self.record("all")
+        self.assertEqual(ranks, [])
+        self.assertEqual(os.listdir(directory), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
