@@ -80,8 +80,9 @@ bool Recorder::start(const RecorderOptions& options, std::string& problem) {
   return true;
 }
 
-void Recorder::stop() noexcept {
-  detail::recording.store(false, std::memory_order_release);
+void Recorder::stop() noexcept { detail::recording.store(false, std::memory_order_release); }
+
+void Recorder::close_file() noexcept {
   if (file_) file_->header().state.store(FileState::closed, std::memory_order_release);
 }
 

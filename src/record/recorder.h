@@ -37,7 +37,9 @@ class Recorder {
   /// From now on nothing is recorded; what lies in the rings stays there for the pipeline.
   void stop() noexcept;
 
-  /// Takes the file's name away, when recording has stopped and everything has been exported.
+  /// Says in the file that everything has been exported: nobody needs to recover it.
+  void close_file() noexcept;
+  /// Takes the name of a closed file away.
   void remove_file() noexcept;
 
   /// Null before the first start.

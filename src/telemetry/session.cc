@@ -98,8 +98,12 @@ void Session::shutdown(std::chrono::milliseconds timeout) noexcept {
   detail::GroupRegistry::instance().close();
   record::Recorder::instance().stop();
   const auto deadline = std::chrono::steady_clock::now() + timeout;
-  // A pipeline that is stuck in its destination keeps what it works on until the process ends.
-  if (!pipeline_->stop(deadline)) static_cast<void>(pipeline_.release());
+  if (pipeline_->stop(deadline)) {
+    record::Recorder::instance().close_file();
+  } else {
+    // Stuck in its destination: it keeps what it works on, and what it did not send stays in the file of rings.
+    static_cast<void>(pipeline_.release());
+  }
 }
 
 TelemetryCounters Session::counters() const noexcept {
