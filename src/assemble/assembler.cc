@@ -152,6 +152,7 @@ void Assembler::describe(OpenSpan& span, Position position, const RecordHeader& 
   span.later.clear();
   span.parent_is_remote = placement.has_parent && placement.parent != 0;
   span.is_activation = header.kind() == RecordKind::activate;
+  span.is_started = header.kind() == RecordKind::start;
   span.start_monotonic_ns = time_.monotonic_ns(header.ticks);
   span.start_unix_ns = time_.unix_ns(header.ticks);
   if (placement.has_time) {

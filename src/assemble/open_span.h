@@ -23,6 +23,7 @@ struct OpenSpan {
   std::uint8_t flags = 0;
   bool parent_is_remote = false;
   bool is_activation = false;  // no span of its own
+  bool is_started = false;     // no scope
   std::int64_t start_monotonic_ns = 0;
   std::int64_t start_unix_ns = 0;
   std::span<const std::byte> items;  // behind the begin record: in the ring until `keep`, then in `kept`

@@ -6,6 +6,7 @@
 
 #include "src/base/text.h"
 #include "src/base/utf8.h"
+#include "src/otlp/record_items.h"
 #include "src/otlp/wire.h"
 
 namespace lens::otlp {
@@ -53,67 +54,6 @@ void close_message(base::Buffer& out, std::size_t begin) {
     out.written_to(out.data() + begin - length_room + length_bytes + size);
   }
   put_varint(out.data() + begin - length_room, size);
-}
-
-std::uint64_t word_at(const std::byte* at) noexcept {
-  std::uint64_t word;
-  std::memcpy(&word, at, 8);
-  return word;
-}
-
-std::string_view text_at(const std::byte* at, std::size_t size) noexcept {
-  return {reinterpret_cast<const char*>(at), size};
-}
-
-std::size_t text_array_bytes(const std::byte* payload, std::size_t count, const std::byte* end) noexcept {
-  const std::byte* at = payload;
-  for (std::size_t i = 0; i < count && end - at >= 4; ++i) {
-    std::uint32_t size;
-    std::memcpy(&size, at, 4);
-    at += std::min<std::size_t>(detail::padded(4 + std::uint64_t{size}), static_cast<std::size_t>(end - at));
-  }
-  return static_cast<std::size_t>(at - payload);
-}
-
-std::size_t payload_bytes(const ItemHeader& header, const std::byte* payload, const std::byte* end) noexcept {
-  switch (header.type) {
-    case ItemType::boolean:
-    case ItemType::integer:
-    case ItemType::floating:
-    case ItemType::position:
-    case ItemType::kind:
-    case ItemType::time:
-      return 8;
-    case ItemType::string:
-    case ItemType::status:
-      return detail::padded(header.count);
-    case ItemType::boolean_array:
-    case ItemType::integer_array:
-    case ItemType::floating_array:
-      return std::size_t{header.count} * 8;
-    case ItemType::string_array:
-      return text_array_bytes(payload, header.count, end);
-    case ItemType::parent:
-    case ItemType::link:
-      return 24;
-  }
-  return static_cast<std::size_t>(end - payload);  // of a later version: nothing behind it can be read
-}
-
-/// Calls `visit(header, payload)` for each item that lies whole within `items`.
-template <class Visit>
-void for_each_item(std::span<const std::byte> items, Visit&& visit) {
-  const std::byte* at = items.data();
-  const std::byte* const end = at + items.size();
-  while (end - at >= std::ptrdiff_t(sizeof(ItemHeader))) {
-    ItemHeader header;
-    std::memcpy(&header, at, sizeof header);
-    at += sizeof header;
-    const std::size_t bytes = payload_bytes(header, at, end);
-    if (bytes > static_cast<std::size_t>(end - at)) return;
-    visit(header, at);
-    at += bytes;
-  }
 }
 
 void put_count(base::Buffer& out, std::uint32_t number, std::size_t count) {

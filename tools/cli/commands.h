@@ -14,6 +14,7 @@ inline constexpr int exit_success = 0, exit_failed = 1, exit_usage = 2;
 
 void add_run_command(CLI::App& program, int& exit_code);
 void add_report_command(CLI::App& program, int& exit_code);
+void add_top_command(CLI::App& program, int& exit_code);
 void add_recover_command(CLI::App& program, int& exit_code);
 void add_groups_command(CLI::App& program, int& exit_code);
 void add_help_command(CLI::App& program, int& exit_code);

@@ -42,6 +42,7 @@ int run_program(int argc, const char* const* argv) {
   int exit_code = exit_success;
   add_run_command(program, exit_code);
   add_report_command(program, exit_code);
+  add_top_command(program, exit_code);
   add_recover_command(program, exit_code);
   add_groups_command(program, exit_code);
   add_help_command(program, exit_code);

@@ -6,8 +6,8 @@
 
 #include "lens/config.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/run_choice.h"
 #include "tools/trace/recovery.h"
-#include "tools/trace/run_file.h"
 
 namespace lens::cli {
 namespace {
@@ -32,13 +32,6 @@ void print(const trace::Recovery& recovery) {
   }
   for (const std::string& problem : recovery.problems)
     fmt::print(stderr, "lens: rank {} (process {}): {}\n", recovery.rank, recovery.pid, problem);
-}
-
-// A run is named by its id or by its trace directory.
-std::string run_id_of(const std::string& run) {
-  if (run.empty() || !std::filesystem::is_directory(run)) return run;
-  const auto file = trace::read_run_file(run);
-  return file ? file->run_id : std::filesystem::path(run).lexically_normal().filename().string();
 }
 
 int run_recover(const RecoverOptions& options) {

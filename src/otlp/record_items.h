@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the items behind a record (docs/format.md), which are bounded by nothing but what they say of themselves: each
+// is visited only when it lies whole within the record.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include "lens/recorder.h"
+
+namespace lens::otlp {
+
+inline std::uint64_t word_at(const std::byte* at) noexcept {
+  std::uint64_t word;
+  std::memcpy(&word, at, 8);
+  return word;
+}
+
+inline std::string_view text_at(const std::byte* at, std::size_t size) noexcept {
+  return {reinterpret_cast<const char*>(at), size};
+}
+
+inline std::size_t text_array_bytes(const std::byte* payload, std::size_t count, const std::byte* end) noexcept {
+  const std::byte* at = payload;
+  for (std::size_t i = 0; i < count && end - at >= 4; ++i) {
+    std::uint32_t size;
+    std::memcpy(&size, at, 4);
+    at += std::min<std::size_t>(detail::padded(4 + std::uint64_t{size}), static_cast<std::size_t>(end - at));
+  }
+  return static_cast<std::size_t>(at - payload);
+}
+
+inline std::size_t payload_bytes(const detail::ItemHeader& header, const std::byte* payload, const std::byte* end) noexcept {
+  switch (header.type) {
+    case detail::ItemType::boolean:
+    case detail::ItemType::integer:
+    case detail::ItemType::floating:
+    case detail::ItemType::position:
+    case detail::ItemType::kind:
+    case detail::ItemType::time:
+      return 8;
+    case detail::ItemType::string:
+    case detail::ItemType::status:
+      return detail::padded(header.count);
+    case detail::ItemType::boolean_array:
+    case detail::ItemType::integer_array:
+    case detail::ItemType::floating_array:
+      return std::size_t{header.count} * 8;
+    case detail::ItemType::string_array:
+      return text_array_bytes(payload, header.count, end);
+    case detail::ItemType::parent:
+    case detail::ItemType::link:
+      return 24;
+  }
+  return static_cast<std::size_t>(end - payload);  // of a later version: nothing behind it can be read
+}
+
+/// Calls `visit(header, payload)` for each item that lies whole within `items`.
+template <class Visit>
+void for_each_item(std::span<const std::byte> items, Visit&& visit) {
+  const std::byte* at = items.data();
+  const std::byte* const end = at + items.size();
+  while (end - at >= std::ptrdiff_t(sizeof(detail::ItemHeader))) {
+    detail::ItemHeader header;
+    std::memcpy(&header, at, sizeof header);
+    at += sizeof header;
+    const std::size_t bytes = payload_bytes(header, at, end);
+    if (bytes > static_cast<std::size_t>(end - at)) return;
+    visit(header, at);
+    at += bytes;
+  }
+}
+
+}  // namespace lens::otlp
