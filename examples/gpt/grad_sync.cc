@@ -84,7 +84,7 @@ void GradSync::finish() {
   last_ = false;
   for (auto& bucket : buckets_) {
     TORCH_CHECK(bucket->reducing, "the last backward pass did not reach every parameter");
-    data_.wait(*std::exchange(bucket->reducing, {}), "all-reduce of gradients");
+    data_.attempt("all-reduce of gradients", [&] { std::exchange(bucket->reducing, {})->wait(); });
   }
 }
 

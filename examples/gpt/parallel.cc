@@ -47,7 +47,7 @@ c10::intrusive_ptr<c10d::Store> connect_store(const Layout& layout, std::chrono:
   }
 }
 
-// Gloo listens on the address that this host has in the network of the master, which for one node is the loopback.
+// Ranks of one node talk over the loopback; otherwise over the address that the host's name stands for.
 std::shared_ptr<gloo::transport::Device> make_device() {
   const std::string master(environment("MASTER_ADDR", "127.0.0.1"));
   const bool one_node = master == "127.0.0.1" || master == "localhost";
@@ -80,11 +80,12 @@ Layout layout_from_env() {
 Group::Group(std::string name, c10::intrusive_ptr<c10d::ProcessGroup> process_group)
     : name_(std::move(name)), process_group_(std::move(process_group)) {}
 
-void Group::wait(c10d::Work& work, const std::string& what) const {
+void Group::attempt(const char* what, const std::function<void()>& operation) const {
   try {
-    work.wait();
+    operation();
   } catch (const std::exception& error) {
-    throw std::runtime_error(what + " in group " + name_ + " failed; is a rank gone? " + message_of(error));
+    throw std::runtime_error(std::string(what) + " in group " + name_ + " failed; is a rank gone? " +
+                             message_of(error));
   }
 }
 
@@ -93,16 +94,20 @@ c10::intrusive_ptr<c10d::Work> Group::start_all_reduce_sum(at::Tensor& tensor) c
   return process_group_->allreduce(tensors);
 }
 
-void Group::all_reduce_sum(at::Tensor& tensor) const { wait(*start_all_reduce_sum(tensor), "all-reduce"); }
+void Group::all_reduce_sum(at::Tensor& tensor) const {
+  attempt("all-reduce", [&] { start_all_reduce_sum(tensor)->wait(); });
+}
 
 void Group::broadcast(at::Tensor& tensor, int source) const {
   std::vector<at::Tensor> tensors{tensor};
   c10d::BroadcastOptions options;
   options.rootRank = source;
-  wait(*process_group_->broadcast(tensors, options), "broadcast");
+  attempt("broadcast", [&] { process_group_->broadcast(tensors, options)->wait(); });
 }
 
-void Group::barrier() const { wait(*process_group_->barrier(), "barrier"); }
+void Group::barrier() const {
+  attempt("barrier", [&] { process_group_->barrier()->wait(); });
+}
 
 Groups::Groups(const Layout& layout, std::chrono::milliseconds timeout)
     : Groups(layout, connect_store(layout, timeout), timeout) {}

@@ -6,6 +6,7 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 namespace gpt {
@@ -29,8 +30,8 @@ struct Layout {
 // Reads RANK and WORLD_SIZE; without them, one rank. Throws std::invalid_argument for a malformed one.
 Layout layout_from_env();
 
-// One communicator: the ranks that share something. All calls block until done, and throw std::runtime_error naming
-// the operation and the group when a peer is gone or the time-out has passed.
+// One communicator: the ranks that share something. All calls but start_all_reduce_sum block until done, and throw
+// std::runtime_error naming the operation and the group when a peer is gone or the time-out has passed.
 class Group {
  public:
   Group(std::string name, c10::intrusive_ptr<c10d::ProcessGroup> process_group);
@@ -44,8 +45,8 @@ class Group {
   void broadcast(at::Tensor& tensor, int source) const;
   void barrier() const;
 
-  // Waits for a started operation; what names it in the error.
-  void wait(c10d::Work& work, const std::string& what) const;
+  // Runs an operation of this group; what names it in the error.
+  void attempt(const char* what, const std::function<void()>& operation) const;
 
  private:
   std::string name_;

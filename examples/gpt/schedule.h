@@ -14,8 +14,8 @@
 
 namespace gpt {
 
-// Samples are numbered through the whole run; microbatch m of replica r takes its share of the global batch such that
-// all replicas' first microbatches come first.
+// The microbatches of one rank. Of a global batch, whose samples are numbered through the whole run, the replicas take
+// a microbatch each in turn.
 class Schedule {
  public:
   Schedule(const Arguments& arguments, const Layout& layout, Stage& stage, PipelineLink& link, GradSync& gradients);

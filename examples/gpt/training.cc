@@ -121,7 +121,8 @@ Trainer::StepResult Trainer::train_step() {
 void Trainer::share_step_context() {
   if (!traced_ || layout_.pipeline_size == 1) return;
   lens::C10dCommunicator stages(groups_.pipeline.process_group());
-  lens::set_pp_trace_carrier(lens::broadcast_trace_context(stages));
+  groups_.pipeline.attempt("broadcast of the step's trace context",
+                           [&] { lens::set_pp_trace_carrier(lens::broadcast_trace_context(stages)); });
 }
 
 void Trainer::log(const StepResult& step) {
