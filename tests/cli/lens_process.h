@@ -68,24 +68,32 @@ class LensProcess {
 /// A named pipe by which ranks tell that they have come to some point; a reader waits without polling.
 class Signpost {
  public:
-  explicit Signpost(const TemporaryDirectory& directory) : path_(directory.path() / "signpost") { mkfifo(path_.c_str(), 0600); }
+  explicit Signpost(const TemporaryDirectory& directory) : path_(directory.path() / "signpost") {
+    mkfifo(path_.c_str(), 0600);
+    // Open for writing too, so that it does not end between one rank that writes and the next.
+    fd_ = open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  }
   ~Signpost() { close(fd_); }
+  Signpost(const Signpost&) = delete;
+  Signpost& operator=(const Signpost&) = delete;
 
   /// Blocks until `count` lines have come.
   void wait_for_lines(int count) {
-    if (fd_ < 0) fd_ = open(path_.c_str(), O_RDONLY);
     for (char byte; count > 0 && read(fd_, &byte, 1) == 1;) count -= byte == '\n';
   }
 
-  /// Blocks until every process that holds it open for writing is gone.
+  /// Blocks until every rank that holds it open is gone.
   void wait_for_end() {
+    int only_reading = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    close(fd_);
+    fd_ = only_reading;
     for (char byte; read(fd_, &byte, 1) == 1;) {
     }
   }
 
  private:
   std::filesystem::path path_;
-  int fd_ = -1;
+  int fd_;
 };
 
 }  // namespace lens::tests

@@ -61,11 +61,11 @@ TEST_F(RunCommand, makes_a_directory_of_its_own_where_none_is_named) {
 }
 
 TEST_F(RunCommand, ends_the_others_when_a_rank_fails_and_exits_with_its_code) {
+  ASSERT_EQ(mkfifo((directory.path() / "go").c_str(), 0600), 0);
   Signpost signpost(directory);
   LensProcess lens(directory, script(3,
                                      "trap 'echo asked to end; exit 0' TERM; "
                                      "if [ $RANK = 1 ]; then read < go; echo last words; exit 7; fi; " + wait_for_signal));
-  ASSERT_EQ(mkfifo((directory.path() / "go").c_str(), 0600), 0);
   signpost.wait_for_lines(2);
   directory.write("go", "\n");
   EXPECT_EQ(lens.wait(), 7);
@@ -82,7 +82,9 @@ TEST_F(RunCommand, says_by_which_signal_a_rank_was_killed) {
 }
 
 TEST_F(RunCommand, kills_ranks_that_do_not_end_within_the_grace) {
-  LensProcess lens(directory, script(2, "trap '' TERM; [ $RANK = 0 ] && exit 3; while :; do sleep 0.01; done", {"--grace", "0.2"}));
+  ASSERT_EQ(mkfifo((directory.path() / "go").c_str(), 0600), 0);
+  LensProcess lens(directory, script(2, "trap '' TERM; if [ $RANK = 0 ]; then read < go; exit 3; fi; echo > go; exec sleep 600",
+                                     {"--grace", "0.2"}));
   EXPECT_EQ(lens.wait(), 3);
   EXPECT_THAT(lens.errors(), HasSubstr("killing the ranks that are still there"));
   EXPECT_EQ(run_file()["ranks"][1]["signal"], SIGKILL);
@@ -127,7 +129,7 @@ TEST_F(RunCommand, makes_each_rank_the_leader_of_a_process_group) {
 
 TEST_F(RunCommand, takes_its_ranks_along_when_it_is_killed) {
   Signpost signpost(directory);
-  LensProcess lens(directory, script(2, "exec 3> signpost; echo here >&3; while :; do read -t 600 < <(:); done"));
+  LensProcess lens(directory, script(2, "exec 3> signpost; echo here >&3; exec sleep 600"));
   signpost.wait_for_lines(2);
   lens.signal(SIGKILL);
   EXPECT_EQ(lens.wait(), -1);

@@ -47,7 +47,7 @@ TEST(Table, shortens_the_first_column_to_fit) {
   table.add({"megatron.pp.recv_forward.linked", "1.00 ms"});
   EXPECT_EQ(table.text(30),
             "  span                   total\n"
-            "  megatr…forward.linked  1.00 ms\n");
+            "  megatr…rward.linked  1.00 ms\n");
 }
 
 }  // namespace
