@@ -91,6 +91,7 @@ void Recorder::remove_file() noexcept {
 }
 
 std::uint32_t Recorder::acquire_ring() noexcept {
+  if (!file_ && restart_) restart_();
   std::lock_guard lock(mutex_);
   if (!file_) return 0;
   const std::uint32_t made = made_.load(std::memory_order_relaxed);
@@ -160,7 +161,6 @@ void Recorder::after_fork_in_parent() {
 // The rings are the parent's: the child forgets them, so that it neither writes to them nor sends what is in them.
 void Recorder::after_fork_in_child() {
   Recorder& self = instance();
-  detail::recording.store(false, std::memory_order_relaxed);
   forget_thread();
   self.file_.reset();
   self.made_.store(0, std::memory_order_relaxed);
@@ -168,7 +168,6 @@ void Recorder::after_fork_in_child() {
   self.epoch_ = (self.epoch_ + 1) & 0xff;
   self.names_full_ = false;
   after_fork_in_parent();
-  detail::GroupRegistry::instance().close();
 }
 
 }  // namespace record

@@ -34,6 +34,9 @@ class Recorder {
   /// From now on spans are recorded. `problem` says what could not be had in shared memory; false when there is no
   /// memory at all.
   bool start(const RecorderOptions& options, std::string& problem);
+  /// Called by the first span of a forked child, which has no file yet: to start recording anew if it should.
+  void set_restart(void (*restart)() noexcept) noexcept { restart_ = restart; }
+
   /// From now on nothing is recorded; what lies in the rings stays there for the pipeline.
   void stop() noexcept;
 
@@ -42,7 +45,7 @@ class Recorder {
   /// Takes the name of a closed file away.
   void remove_file() noexcept;
 
-  /// Null before the first start.
+  /// Null before the first start, and in a forked child until it records.
   RingFile* file() const noexcept { return file_.get(); }
   const model::IdentityKeys& keys() const noexcept { return keys_; }
   /// Rings 1 to ring_count() have been made.
@@ -68,6 +71,7 @@ class Recorder {
   static void after_fork_in_child();
 
   std::mutex mutex_;
+  void (*restart_)() noexcept = nullptr;
   std::unique_ptr<RingFile> file_;
   model::IdentityKeys keys_;
   std::uint32_t epoch_ = 0;  // which process of a line of forks; part of every position

@@ -53,32 +53,50 @@ otlp::Limits limits_of(const SpanLimits& limits) noexcept {
 
 }  // namespace
 
-Session::Session(const setup::Plan& plan, const Config& config) : shutdown_timeout_(config.shutdown_timeout) {
-  const auto on_error = telemetry::rate_limited(config.on_error);
-  for (const std::string& warning : plan.warnings) on_error(warning);
-  if (!plan.exports) return;
+Session::Session(const setup::Plan& plan, const Config& config) : plan_(plan), config_(config) {
+  if (config_.on_error)
+    for (const std::string& warning : plan_.warnings) config_.on_error(warning);
+  if (!plan_.exports) return;
+  start();
+  detail::GroupRegistry::instance().open(plan_.groups);
+}
 
-  const otlp::TraceEnvelope envelope(plan.resource, "lens", version);
+void Session::restart_in_child() noexcept {
+  if (pipeline_ || shut_down_.load()) return;
+  try {
+    for (auto& [key, value] : plan_.resource)
+      if (key == "process.pid") value = std::int64_t(getpid());
+    start();
+  } catch (const std::exception& error) {
+    // Not a child's to throw: it records nothing.
+    record::Recorder::instance().stop();
+    detail::GroupRegistry::instance().close();
+    if (config_.on_error) config_.on_error(std::string("a forked process records nothing: ") + error.what());
+  }
+}
+
+void Session::start() {
+  const auto on_error = telemetry::rate_limited(config_.on_error);
+  const otlp::TraceEnvelope envelope(plan_.resource, "lens", version);
   record::RecorderOptions recording;
-  auto exporter = make_exporter(plan, envelope, on_error, recording.trace_file);
-  recording.run_id = plan.run_id;
-  recording.rank = plan.rank.rank;
-  recording.world_size = plan.rank.world_size;
-  recording.local_rank = plan.rank.local_rank;
-  recording.shm_dir = config.shm_dir;
+  auto exporter = make_exporter(plan_, envelope, on_error, recording.trace_file);
+  recording.run_id = plan_.run_id;
+  recording.rank = plan_.rank.rank;
+  recording.world_size = plan_.rank.world_size;
+  recording.local_rank = plan_.rank.local_rank;
+  recording.shm_dir = config_.shm_dir;
   recording.resource = envelope.resource();
   recording.scope = envelope.scope();
-  recording.trace_directory = std::filesystem::absolute(plan.file_dir);
+  recording.trace_directory = std::filesystem::absolute(plan_.file_dir);
   std::string problem;
   if (!record::Recorder::instance().start(recording, problem)) throw std::runtime_error(problem);
   if (!problem.empty()) on_error("rings are in private memory, unseen by other programs: " + problem);
 
   telemetry::Pipeline::Options options;
-  options.schedule_delay = config.standard.span_batch.schedule_delay;
-  options.limits = limits_of(config.standard.span_limits);
-  options.redacted_keys = config.redacted_keys;
+  options.schedule_delay = config_.standard.span_batch.schedule_delay;
+  options.limits = limits_of(config_.standard.span_limits);
+  options.redacted_keys = config_.redacted_keys;
   pipeline_ = std::make_unique<telemetry::Pipeline>(std::move(options), std::move(exporter), on_error);
-  detail::GroupRegistry::instance().open(plan.groups);
 }
 
 bool Session::flush(std::chrono::milliseconds timeout) noexcept {
@@ -93,10 +111,11 @@ bool Session::flush(std::chrono::milliseconds timeout) noexcept {
 }
 
 void Session::shutdown(std::chrono::milliseconds timeout) noexcept {
-  if (!pipeline_ || shut_down_.exchange(true)) return;
-  if (timeout <= std::chrono::milliseconds::zero()) timeout = shutdown_timeout_;
+  if (!plan_.exports || shut_down_.exchange(true)) return;
+  if (timeout <= std::chrono::milliseconds::zero()) timeout = config_.shutdown_timeout;
   detail::GroupRegistry::instance().close();
   record::Recorder::instance().stop();
+  if (!pipeline_) return;
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   if (pipeline_->stop(deadline)) {
     record::Recorder::instance().close_file();

@@ -17,15 +17,23 @@ class Session {
   /// Starts recording when the plan says so. Throws std::invalid_argument when the exporter cannot be made.
   Session(const setup::Plan& plan, const Config& config);
 
-  bool is_exporting() const noexcept { return pipeline_ != nullptr; }
+  bool is_exporting() const noexcept { return plan_.exports; }
   bool flush(std::chrono::milliseconds timeout) noexcept;
   /// A second call does nothing.
   void shutdown(std::chrono::milliseconds timeout) noexcept;
   TelemetryCounters counters() const noexcept;
   telemetry::Pipeline* pipeline() const noexcept { return pipeline_.get(); }
 
+  /// In a forked child: the pipeline and what it works on are the parent's.
+  void forget_pipeline() noexcept { static_cast<void>(pipeline_.release()); }
+  /// In a forked child that records: a pipeline and files of its own.
+  void restart_in_child() noexcept;
+
  private:
-  std::chrono::milliseconds shutdown_timeout_;
+  void start();
+
+  setup::Plan plan_;
+  Config config_;
   std::atomic<bool> shut_down_{false};
   std::unique_ptr<telemetry::Pipeline> pipeline_;
 };

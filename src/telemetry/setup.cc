@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Set-up, shutdown, and the ways a process ends.
+#include <pthread.h>
 #include <time.h>
 
 #include <cstdlib>
@@ -46,6 +47,32 @@ void shut_down_active() noexcept {
   end_draining();
 }
 
+// ---- fork: the child starts with nothing of the parent's, and with a pipeline only when it records
+
+void before_fork() { active().mutex.lock(); }
+void after_fork_in_parent() { active().mutex.unlock(); }
+void after_fork_in_child() {
+  drainable.store(nullptr, std::memory_order_relaxed);
+  draining.store(0, std::memory_order_relaxed);
+  if (const auto session = active().session.lock()) session->forget_pipeline();
+  active().mutex.unlock();
+}
+
+void restart_in_child() noexcept {
+  std::lock_guard lock(active().mutex);
+  const auto session = active().session.lock();
+  if (!session) return;
+  session->restart_in_child();
+  drainable.store(session->pipeline(), std::memory_order_release);
+}
+
+void watch_for_forks() {
+  static const bool registered = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+  if (registered) record::Recorder::instance().set_restart(restart_in_child);
+}
+
+// ---- the ways a process ends
+
 // Nothing is left for others to recover.
 void leave_in_order() {
   shut_down_active();
@@ -85,6 +112,7 @@ TelemetryHandle setup_telemetry(const Config& config, const Rank& rank, const Re
   if (session->is_exporting()) {
     drainable.store(session->pipeline(), std::memory_order_release);
     watch_for_the_end();
+    watch_for_forks();
   }
   handle.session_ = std::move(session);
   return handle;
