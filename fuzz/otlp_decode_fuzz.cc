@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a trace message, and as a line of JSON: a DecodeError at most, and what decodes survives a change to JSON
-// and back.
+// Any bytes as a trace message, and as a line of JSON: a DecodeError at most, and what decodes survives a change to
+// JSON and back.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -6,14 +6,16 @@
 namespace lens::otlp {
 namespace {
 
-using protozero::pbf_wire_type;
 using protozero::pbf_reader;
+using protozero::pbf_wire_type;
 
 std::string_view view(protozero::data_view data) { return {data.data(), data.size()}; }
 
 pbf_reader reader(std::string_view message) { return pbf_reader{message.data(), message.size()}; }
 
-constexpr std::uint32_t field(protozero::pbf_tag_type tag, pbf_wire_type type) { return protozero::tag_and_type(tag, type); }
+constexpr std::uint32_t field(protozero::pbf_tag_type tag, pbf_wire_type type) {
+  return protozero::tag_and_type(tag, type);
+}
 constexpr std::uint32_t bytes(protozero::pbf_tag_type tag) { return field(tag, pbf_wire_type::length_delimited); }
 constexpr std::uint32_t varint(protozero::pbf_tag_type tag) { return field(tag, pbf_wire_type::varint); }
 constexpr std::uint32_t fixed64(protozero::pbf_tag_type tag) { return field(tag, pbf_wire_type::fixed64); }

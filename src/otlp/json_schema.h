@@ -11,13 +11,13 @@ namespace lens::otlp {
 
 enum class JsonType : std::uint8_t {
   text,
-  hex,      // bytes of an id
-  base64,   // any other bytes
+  hex,     // bytes of an id
+  base64,  // any other bytes
   boolean,
-  number,   // varint that JSON writes as a number: enumerations and 32-bit counts
-  int64,    // varint that JSON writes as a string
-  time,     // fixed64, written as a string
-  flags,    // fixed32, written as a number
+  number,  // varint that JSON writes as a number: enumerations and 32-bit counts
+  int64,   // varint that JSON writes as a string
+  time,    // fixed64, written as a string
+  flags,   // fixed32, written as a number
   floating,
   message,
 };

@@ -54,7 +54,8 @@ TEST_F(GroupsCommand, knows_the_base_vocabulary) {
 TEST_F(GroupsCommand, prints_a_page_for_people) {
   LensProcess lens(directory, {"groups"});
   EXPECT_EQ(lens.wait(), 0);
-  EXPECT_THAT(lens.output(), AllOf(HasSubstr("  step                megatron.train_step\n"), HasSubstr("  all                 every group\n")));
+  EXPECT_THAT(lens.output(), AllOf(HasSubstr("  step                megatron.train_step\n"),
+                                   HasSubstr("  all                 every group\n")));
 }
 
 TEST_F(GroupsCommand, refuses_an_unknown_word_and_lists_the_known_ones) {

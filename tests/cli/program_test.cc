@@ -21,7 +21,8 @@ TEST_F(Program, prints_its_help_and_version) {
   for (const char* word : {"--help", "help"}) {
     LensProcess lens(directory, {word});
     EXPECT_EQ(lens.wait(), 0);
-    EXPECT_THAT(lens.output(), AllOf(HasSubstr("run"), HasSubstr("report"), HasSubstr("groups"), HasSubstr("Exit codes: 0")));
+    EXPECT_THAT(lens.output(),
+                AllOf(HasSubstr("run"), HasSubstr("report"), HasSubstr("groups"), HasSubstr("Exit codes: 0")));
   }
   LensProcess lens(directory, {"--version"});
   EXPECT_EQ(lens.wait(), 0);
@@ -39,7 +40,8 @@ TEST_F(Program, prints_the_help_of_a_command) {
 }
 
 TEST_F(Program, refuses_wrong_usage_and_says_where_to_look) {
-  for (std::vector<std::string> arguments : std::vector<std::vector<std::string>>{{}, {"walk"}, {"--walk"}, {"help", "walk"}}) {
+  for (std::vector<std::string> arguments :
+       std::vector<std::vector<std::string>>{{}, {"walk"}, {"--walk"}, {"help", "walk"}}) {
     LensProcess lens(directory, arguments);
     EXPECT_EQ(lens.wait(), 2);
     EXPECT_THAT(lens.errors(), HasSubstr("lens --help"));

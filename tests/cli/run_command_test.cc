@@ -22,7 +22,8 @@ class RunCommand : public testing::Test {
   std::vector<std::string> script(int ranks, const std::string& text, std::vector<std::string> options = {}) {
     std::vector<std::string> arguments{"run", "-n", std::to_string(ranks), "--out", "out"};
     arguments.insert(arguments.end(), options.begin(), options.end());
-    for (const std::string& word : {std::string("--"), std::string("bash"), std::string("-c"), text}) arguments.push_back(word);
+    for (const std::string& word : {std::string("--"), std::string("bash"), std::string("-c"), text})
+      arguments.push_back(word);
     return arguments;
   }
 
@@ -31,7 +32,8 @@ class RunCommand : public testing::Test {
   tests::TemporaryDirectory directory;
 };
 
-// Waits for a signal, woken at once by it: bash runs a trap only between commands, and `wait` is one that it interrupts.
+// Waits for a signal, woken at once by it: bash runs a trap only between commands, and `wait` is one that it
+// interrupts.
 const std::string wait_for_signal = "sleep 600 & echo here > signpost; wait; ";
 
 TEST_F(RunCommand, starts_every_rank_with_its_number_and_prefixes_its_lines) {
@@ -40,7 +42,8 @@ TEST_F(RunCommand, starts_every_rank_with_its_number_and_prefixes_its_lines) {
   for (std::string rank : {"0", "1", "2"}) {
     EXPECT_THAT(lens.output(), HasSubstr("[" + rank + "] " + rank + " of 3\n"));
     EXPECT_THAT(lens.errors(), HasSubstr("[" + rank + "] local " + rank + "\n"));
-    EXPECT_THAT(directory.read("out/rank" + rank + ".log"), AllOf(HasSubstr(rank + " of 3\n"), HasSubstr("local " + rank)));
+    EXPECT_THAT(directory.read("out/rank" + rank + ".log"),
+                AllOf(HasSubstr(rank + " of 3\n"), HasSubstr("local " + rank)));
   }
   EXPECT_EQ(run_file()["world_size"], 3);
   EXPECT_EQ(run_file()["ranks"].size(), 3u);
@@ -65,12 +68,15 @@ TEST_F(RunCommand, ends_the_others_when_a_rank_fails_and_exits_with_its_code) {
   Signpost signpost(directory);
   LensProcess lens(directory, script(3,
                                      "trap 'echo asked to end; exit 0' TERM; "
-                                     "if [ $RANK = 1 ]; then read < go; echo last words; exit 7; fi; " + wait_for_signal));
+                                     "if [ $RANK = 1 ]; then read < go; echo last words; exit 7; fi; " +
+                                         wait_for_signal));
   signpost.wait_for_lines(2);
   directory.write("go", "\n");
   EXPECT_EQ(lens.wait(), 7);
-  EXPECT_THAT(lens.errors(), AllOf(HasSubstr("rank 1 exited with code 7"), HasSubstr("ending the other ranks, since rank 1 failed")));
-  EXPECT_THAT(lens.output(), AllOf(HasSubstr("[1] last words\n"), HasSubstr("[0] asked to end\n"), HasSubstr("[2] asked to end\n")));
+  EXPECT_THAT(lens.errors(),
+              AllOf(HasSubstr("rank 1 exited with code 7"), HasSubstr("ending the other ranks, since rank 1 failed")));
+  EXPECT_THAT(lens.output(),
+              AllOf(HasSubstr("[1] last words\n"), HasSubstr("[0] asked to end\n"), HasSubstr("[2] asked to end\n")));
   EXPECT_EQ(run_file()["failed_rank"], 1);
   EXPECT_EQ(run_file()["ranks"][1]["exit_code"], 7);
 }
@@ -83,8 +89,9 @@ TEST_F(RunCommand, says_by_which_signal_a_rank_was_killed) {
 
 TEST_F(RunCommand, kills_ranks_that_do_not_end_within_the_grace) {
   ASSERT_EQ(mkfifo((directory.path() / "go").c_str(), 0600), 0);
-  LensProcess lens(directory, script(2, "trap '' TERM; if [ $RANK = 0 ]; then read < go; exit 3; fi; echo > go; exec sleep 600",
-                                     {"--grace", "0.2"}));
+  LensProcess lens(directory,
+                   script(2, "trap '' TERM; if [ $RANK = 0 ]; then read < go; exit 3; fi; echo > go; exec sleep 600",
+                          {"--grace", "0.2"}));
   EXPECT_EQ(lens.wait(), 3);
   EXPECT_THAT(lens.errors(), HasSubstr("killing the ranks that are still there"));
   EXPECT_EQ(run_file()["ranks"][1]["signal"], SIGKILL);
@@ -168,7 +175,8 @@ TEST_F(RunCommand, warns_of_groups_that_nobody_knows_and_runs) {
 }
 
 TEST_F(RunCommand, shows_how_far_the_run_is) {
-  LensProcess lens(directory, script(1, "echo ' iteration 10/ 100 | elapsed time per iteration (ms): 12.3 | lm loss: 2.3E+00 |'"));
+  LensProcess lens(directory,
+                   script(1, "echo ' iteration 10/ 100 | elapsed time per iteration (ms): 12.3 | lm loss: 2.3E+00 |'"));
   EXPECT_EQ(lens.wait(), 0);
   EXPECT_THAT(lens.errors(), HasSubstr("lens: iteration 10/100 · 12.3 ms a step · loss 2.3\n"));
 }
@@ -177,7 +185,8 @@ TEST_F(RunCommand, prints_the_report_at_the_end_even_of_a_run_that_failed) {
   std::string trace = LENS_GOLDEN_DIR "/two_ranks/trace/";
   LensProcess lens(directory, script(2, "cp " + trace + "traces-rank$RANK-* $NEMO_LENS_FILE_DIR; exit $((4 * RANK))"));
   EXPECT_EQ(lens.wait(), 4);
-  EXPECT_THAT(lens.output(), AllOf(HasSubstr("Step time (megatron.train_step"), HasSubstr("rank 1 exited with code 4"), HasSubstr("lens report")));
+  EXPECT_THAT(lens.output(), AllOf(HasSubstr("Step time (megatron.train_step"), HasSubstr("rank 1 exited with code 4"),
+                                   HasSubstr("lens report")));
 }
 
 TEST_F(RunCommand, says_where_the_spans_went_when_it_was_not_a_directory) {
@@ -189,8 +198,12 @@ TEST_F(RunCommand, says_where_the_spans_went_when_it_was_not_a_directory) {
 }
 
 TEST_F(RunCommand, refuses_wrong_usage) {
-  for (std::vector<std::string> arguments : std::vector<std::vector<std::string>>{
-           {"run"}, {"run", "--"}, {"run", "-n", "0", "--", "true"}, {"run", "-n", "two", "--", "true"}, {"run", "--grace", "-1", "--", "true"}}) {
+  for (std::vector<std::string> arguments :
+       std::vector<std::vector<std::string>>{{"run"},
+                                             {"run", "--"},
+                                             {"run", "-n", "0", "--", "true"},
+                                             {"run", "-n", "two", "--", "true"},
+                                             {"run", "--grace", "-1", "--", "true"}}) {
     LensProcess lens(directory, arguments);
     EXPECT_EQ(lens.wait(), 2);
     EXPECT_THAT(lens.errors(), HasSubstr("See `lens run --help`"));

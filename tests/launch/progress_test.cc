@@ -13,7 +13,8 @@ namespace {
 
 TEST(ParseIteration, reads_megatrons_line) {
   auto iteration = parse_iteration(
-      " iteration       10/     100 | consumed samples:           80 | elapsed time per iteration (ms): 12.3 | learning rate: "
+      " iteration       10/     100 | consumed samples:           80 | elapsed time per iteration (ms): 12.3 | "
+      "learning rate: "
       "1.000000E-03 | lm loss: 2.345678E+00 | grad norm: 0.123 |");
   ASSERT_TRUE(iteration);
   EXPECT_EQ(iteration->number, 10);
@@ -31,15 +32,17 @@ TEST(ParseIteration, reads_a_line_with_a_time_stamp_and_without_a_loss) {
 }
 
 TEST(ParseIteration, gives_nothing_for_other_lines) {
-  for (const char* line : {"", "iteration", "iteration 3", "iteration a/b |", "saving checkpoint at iteration 10/100", "loss: 2 | x"}) {
+  for (const char* line :
+       {"", "iteration", "iteration 3", "iteration a/b |", "saving checkpoint at iteration 10/100", "loss: 2 | x"}) {
     EXPECT_FALSE(parse_iteration(line)) << line;
   }
 }
 
 TEST(ProgressText, says_what_is_known) {
   EXPECT_EQ(progress_text({}, {}), "");
-  EXPECT_EQ(progress_text(Iteration{.number = 10, .total = 100, .step_time_ms = 12.34, .loss = 2.3}, SpanCounts{1234, 5}),
-            "iteration 10/100 · 12.34 ms a step · loss 2.3 · 1234 spans, 5 dropped");
+  EXPECT_EQ(
+      progress_text(Iteration{.number = 10, .total = 100, .step_time_ms = 12.34, .loss = 2.3}, SpanCounts{1234, 5}),
+      "iteration 10/100 · 12.34 ms a step · loss 2.3 · 1234 spans, 5 dropped");
   EXPECT_EQ(progress_text({}, SpanCounts{1, 0}), "1 spans, 0 dropped");
 }
 

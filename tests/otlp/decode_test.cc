@@ -40,10 +40,11 @@ class Recorder : public TraceVisitor {
 void decode(const std::string& request, TraceVisitor& visitor) { TraceDecoder().decode(request, visitor); }
 
 TEST(Decode, gives_every_field_of_a_span) {
-  std::string fields = message({bytes_field(3, "vendor=1"), bytes_field(4, parent_id), varint_field(6, 3),
-                                bytes_field(15, message({bytes_field(2, "no data"), varint_field(3, 2)})),
-                                fixed32_field(16, 0x301), bytes_field(13, message({bytes_field(1, trace_id), bytes_field(2, parent_id)})),
-                                bytes_field(11, message({fixed64_field(1, 2000), bytes_field(2, "retry")}))});
+  std::string fields =
+      message({bytes_field(3, "vendor=1"), bytes_field(4, parent_id), varint_field(6, 3),
+               bytes_field(15, message({bytes_field(2, "no data"), varint_field(3, 2)})), fixed32_field(16, 0x301),
+               bytes_field(13, message({bytes_field(1, trace_id), bytes_field(2, parent_id)})),
+               bytes_field(11, message({fixed64_field(1, 2000), bytes_field(2, "retry")}))});
   int seen = 0;
   Recorder recorder([&](const Span& span) {
     ++seen;
@@ -111,11 +112,12 @@ TEST(Decode, makes_the_calls_for_a_resource_and_a_scope_that_are_left_out) {
 }
 
 TEST(Decode, does_not_let_lists_of_one_span_leak_into_the_next) {
-  std::string first = message({bytes_field(1, trace_id), bytes_field(2, span_id), bytes_field(9, integer_attribute("a", 1)),
-                               bytes_field(11, ""), bytes_field(13, "")});
+  std::string first = message({bytes_field(1, trace_id), bytes_field(2, span_id),
+                               bytes_field(9, integer_attribute("a", 1)), bytes_field(11, ""), bytes_field(13, "")});
   std::string second = message({bytes_field(1, trace_id), bytes_field(2, span_id)});
   std::vector<std::size_t> sizes;
-  Recorder recorder([&](const Span& span) { sizes.push_back(span.attributes.size() + span.events.size() + span.links.size()); });
+  Recorder recorder(
+      [&](const Span& span) { sizes.push_back(span.attributes.size() + span.events.size() + span.links.size()); });
   decode(bytes_field(1, bytes_field(2, message({bytes_field(2, first), bytes_field(2, second)}))), recorder);
   EXPECT_THAT(sizes, ElementsAre(3, 0));
 }

@@ -21,10 +21,11 @@ std::string with_value(const std::string& value) {
 }
 
 TEST(JsonRead, brings_back_the_message_that_was_written) {
-  std::string fields = message({bytes_field(4, parent_id), varint_field(6, 1), bytes_field(9, text_attribute("a", "\"\n\xc3\xa9")),
-                                bytes_field(11, message({fixed64_field(1, 2000), bytes_field(2, "retry")})),
-                                bytes_field(13, message({bytes_field(1, trace_id), bytes_field(2, parent_id)})),
-                                bytes_field(15, varint_field(3, 2)), fixed32_field(16, 0x301)});
+  std::string fields =
+      message({bytes_field(4, parent_id), varint_field(6, 1), bytes_field(9, text_attribute("a", "\"\n\xc3\xa9")),
+               bytes_field(11, message({fixed64_field(1, 2000), bytes_field(2, "retry")})),
+               bytes_field(13, message({bytes_field(1, trace_id), bytes_field(2, parent_id)})),
+               bytes_field(15, varint_field(3, 2)), fixed32_field(16, 0x301)});
   std::string request = request_of_span(fields), json;
   append_traces_json(json, request);
   EXPECT_EQ(read_and_write(json), json);
@@ -32,9 +33,10 @@ TEST(JsonRead, brings_back_the_message_that_was_written) {
 }
 
 TEST(JsonRead, brings_back_every_kind_of_value) {
-  for (std::string value : {R"("stringValue":"text")", R"("boolValue":false)", R"("intValue":"-9007199254740993")", R"("doubleValue":0.1)",
-                            R"("doubleValue":"NaN")", R"("doubleValue":"-Infinity")", R"("arrayValue":{"values":[{"intValue":"1"}]})",
-                            R"("bytesValue":"//79")", R"("bytesValue":"Zg==")"}) {
+  for (std::string value :
+       {R"("stringValue":"text")", R"("boolValue":false)", R"("intValue":"-9007199254740993")", R"("doubleValue":0.1)",
+        R"("doubleValue":"NaN")", R"("doubleValue":"-Infinity")", R"("arrayValue":{"values":[{"intValue":"1"}]})",
+        R"("bytesValue":"//79")", R"("bytesValue":"Zg==")"}) {
     EXPECT_EQ(read_and_write(with_value(value)), with_value(value));
   }
 }

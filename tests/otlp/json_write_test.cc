@@ -26,18 +26,22 @@ std::string value_json(const std::string& value) {
 }
 
 TEST(JsonWrite, writes_a_span_as_the_protocol_has_it) {
-  std::string fields = message({bytes_field(4, parent_id), varint_field(6, 1), bytes_field(9, integer_attribute("megatron.iteration", 7)),
+  std::string fields = message({bytes_field(4, parent_id), varint_field(6, 1),
+                                bytes_field(9, integer_attribute("megatron.iteration", 7)),
                                 bytes_field(15, varint_field(3, 2)), fixed32_field(16, 256)});
-  EXPECT_EQ(to_json(request_of_span(fields)),
-            R"({"resourceSpans":[{"resource":{},"scopeSpans":[{"spans":[{"traceId":"30313233343536373839616263646566",)"
-            R"("spanId":"4142434445464748","parentSpanId":"6162636465666768","name":"step","kind":1,)"
-            R"("startTimeUnixNano":"1000","endTimeUnixNano":"3000",)"
-            R"("attributes":[{"key":"megatron.iteration","value":{"intValue":"7"}}],"status":{"code":2},"flags":256}]}]}]})");
+  EXPECT_EQ(
+      to_json(request_of_span(fields)),
+      R"({"resourceSpans":[{"resource":{},"scopeSpans":[{"spans":[{"traceId":"30313233343536373839616263646566",)"
+      R"("spanId":"4142434445464748","parentSpanId":"6162636465666768","name":"step","kind":1,)"
+      R"("startTimeUnixNano":"1000","endTimeUnixNano":"3000",)"
+      R"("attributes":[{"key":"megatron.iteration","value":{"intValue":"7"}}],"status":{"code":2},"flags":256}]}]}]})");
 }
 
 TEST(JsonWrite, gathers_a_repeated_field_that_is_scattered_over_the_message) {
-  std::string fields = message({bytes_field(9, integer_attribute("a", 1)), varint_field(6, 1), bytes_field(9, integer_attribute("b", 2))});
-  EXPECT_NE(to_json(request_of_span(fields)).find(R"([{"key":"a","value":{"intValue":"1"}},{"key":"b","value":{"intValue":"2"}}])"),
+  std::string fields = message(
+      {bytes_field(9, integer_attribute("a", 1)), varint_field(6, 1), bytes_field(9, integer_attribute("b", 2))});
+  EXPECT_NE(to_json(request_of_span(fields))
+                .find(R"([{"key":"a","value":{"intValue":"1"}},{"key":"b","value":{"intValue":"2"}}])"),
             std::string::npos);
 }
 
@@ -49,7 +53,8 @@ TEST(JsonWrite, writes_every_kind_of_value) {
   EXPECT_EQ(value_json(bytes_field(1, "text")), R"("stringValue":"text")");
   EXPECT_EQ(value_json(varint_field(2, 1)), R"("boolValue":true)");
   EXPECT_EQ(value_json(varint_field(3, -9007199254740993)), R"("intValue":"-9007199254740993")");
-  EXPECT_EQ(value_json(bytes_field(5, bytes_field(1, varint_field(3, 1)))), R"("arrayValue":{"values":[{"intValue":"1"}]})");
+  EXPECT_EQ(value_json(bytes_field(5, bytes_field(1, varint_field(3, 1)))),
+            R"("arrayValue":{"values":[{"intValue":"1"}]})");
   EXPECT_EQ(value_json(bytes_field(6, bytes_field(1, integer_attribute("n", 1)))),
             R"("kvlistValue":{"values":[{"key":"n","value":{"intValue":"1"}}]})");
   EXPECT_EQ(value_json(""), "");

@@ -51,7 +51,8 @@ TEST(RunFile, refuses_what_lens_did_not_write) {
 
 TEST(StatusFile, counts_nothing_for_names_that_are_missing) {
   tests::TemporaryDirectory directory;
-  Status status = read_status_file(directory.write("status-rank0-1-1.json", R"({"spans_recorded":10,"spans_dropped":2})"));
+  Status status =
+      read_status_file(directory.write("status-rank0-1-1.json", R"({"spans_recorded":10,"spans_dropped":2})"));
   EXPECT_EQ(status.spans_recorded, 10u);
   EXPECT_EQ(status.spans_exported, 0u);
   EXPECT_EQ(status.spans_dropped, 2u);

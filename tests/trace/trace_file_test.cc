@@ -44,10 +44,11 @@ class TraceFileTest : public testing::Test {
 };
 
 TEST_F(TraceFileTest, reads_every_form) {
-  for (std::string content : {framed(request) + framed(request), framed(compressed(request)) + framed(compressed(request)),
-                              framed(compressed_by_stream(request)) + framed(compressed_by_stream(request)),
-                              json_request() + "\n" + json_request() + "\n",
-                              framed(compressed(json_request())) + framed(compressed(json_request()))}) {
+  for (std::string content :
+       {framed(request) + framed(request), framed(compressed(request)) + framed(compressed(request)),
+        framed(compressed_by_stream(request)) + framed(compressed_by_stream(request)),
+        json_request() + "\n" + json_request() + "\n",
+        framed(compressed(json_request())) + framed(compressed(json_request()))}) {
     read(content);
     ASSERT_EQ(messages.size(), 2u) << content;
     EXPECT_EQ(to_json(messages[0]), json_request());
@@ -117,7 +118,10 @@ TEST_F(TraceFileTest, goes_on_behind_a_message_that_is_damaged) {
 }
 
 TEST_F(TraceFileTest, names_a_foreign_file) {
-  for (std::string content : {"Dear reader, this is a letter.\n", "\x7f""ELF and more", "[1, 2]\n", "\x89PNG\r\n\x1a\n"}) {
+  for (std::string content : {"Dear reader, this is a letter.\n",
+                              "\x7f"
+                              "ELF and more",
+                              "[1, 2]\n", "\x89PNG\r\n\x1a\n"}) {
     read(content);
     EXPECT_THAT(messages, IsEmpty());
     ASSERT_EQ(problems.size(), 1u) << content;

@@ -42,10 +42,13 @@ const std::string good = framed(compressed(request_of_span("")));
 TEST(Trace, knows_what_stands_beside_the_spans_of_a_run) {
   TemporaryDirectory directory;
   for (const char* name : {"run.json", "status-rank0-1-1.json"}) directory.write(name, "{}");
-  for (const char* name : {"rank0.log", "metrics-rank0-1-1.otlp.zst", "logs-rank0-1-1.otlp.zst", ".hidden"}) directory.write(name, "x");
-  for (const char* name : {"traces-rank1-1-1.otlp.zst", "traces-rank0-1-1.otlp.zst", "collector.jsonl"}) directory.write(name, good);
+  for (const char* name : {"rank0.log", "metrics-rank0-1-1.otlp.zst", "logs-rank0-1-1.otlp.zst", ".hidden"})
+    directory.write(name, "x");
+  for (const char* name : {"traces-rank1-1-1.otlp.zst", "traces-rank0-1-1.otlp.zst", "collector.jsonl"})
+    directory.write(name, good);
   Trace trace = open_trace(directory.path());
-  EXPECT_THAT(names(trace.files), ElementsAre("collector.jsonl", "traces-rank0-1-1.otlp.zst", "traces-rank1-1-1.otlp.zst"));
+  EXPECT_THAT(names(trace.files),
+              ElementsAre("collector.jsonl", "traces-rank0-1-1.otlp.zst", "traces-rank1-1-1.otlp.zst"));
   EXPECT_TRUE(trace.run);
   EXPECT_EQ(trace.statuses.size(), 1u);
   EXPECT_THAT(trace.problems, IsEmpty());
@@ -73,7 +76,12 @@ TEST(Trace, skips_other_signals_in_a_json_file) {
   TemporaryDirectory directory;
   std::string spans;
   otlp::append_traces_json(spans, request_of_span(""));
-  directory.write("all.jsonl", R"({"resourceLogs":[]})" "\n" + spans + "\n" R"({"resourceMetrics":[]})" "\n");
+  directory.write("all.jsonl", R"({"resourceLogs":[]})"
+                               "\n" +
+                                   spans +
+                                   "\n"
+                                   R"({"resourceMetrics":[]})"
+                                   "\n");
   Counter counter;
   ReadResult result = read_spans(open_trace(directory.path()), counter);
   EXPECT_EQ(counter.spans, 1);

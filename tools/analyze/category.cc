@@ -52,13 +52,14 @@ std::string_view last_word(std::string_view name) { return name.substr(name.find
 }  // namespace
 
 std::string_view to_string(Category category) {
-  constexpr std::string_view names[] = {"forward",   "backward", "forward_backward", "communication",
-                                        "optimizer", "data",     "rest"};
+  constexpr std::string_view names[] = {"forward", "backward", "forward_backward", "communication", "optimizer",
+                                        "data",    "rest"};
   return names[index(category)];
 }
 
 Category category_of(std::string_view span_name) {
-  auto prefix = std::ranges::find_if(megatron_prefixes, [&](const Rule& rule) { return span_name.starts_with(rule.text); });
+  auto prefix =
+      std::ranges::find_if(megatron_prefixes, [&](const Rule& rule) { return span_name.starts_with(rule.text); });
   if (prefix != std::end(megatron_prefixes)) return prefix->category;
   auto word = std::ranges::find(last_words, last_word(span_name), &Rule::text);
   return word == std::end(last_words) ? Category::rest : word->category;

@@ -28,9 +28,8 @@ std::uint64_t key_of(std::string_view id) {
 }
 
 bool is_truncated(const otlp::Span& span) {
-  return std::ranges::any_of(span.events, [](std::string_view event) {
-    return otlp::decode_event(event).name == "nemo.span.truncated";
-  });
+  return std::ranges::any_of(
+      span.events, [](std::string_view event) { return otlp::decode_event(event).name == "nemo.span.truncated"; });
 }
 
 std::optional<std::int64_t> iteration_of(const otlp::Span& span) {

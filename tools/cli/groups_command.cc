@@ -61,9 +61,11 @@ std::string groups_text(const Vocabulary& vocabulary, const GroupSet& groups, co
 }
 
 int run_groups(const GroupsOptions& options) {
-  const Vocabulary& vocabulary = options.vocabulary == "base" ? SpanGroup::vocabulary() : MegatronSpanGroup::vocabulary();
+  const Vocabulary& vocabulary =
+      options.vocabulary == "base" ? SpanGroup::vocabulary() : MegatronSpanGroup::vocabulary();
   GroupSet groups = options.spec ? vocabulary.resolve(*options.spec) : vocabulary.groups();
-  fmt::print("{}", options.is_json ? groups_json(vocabulary, groups, options) : groups_text(vocabulary, groups, options));
+  fmt::print("{}",
+             options.is_json ? groups_json(vocabulary, groups, options) : groups_text(vocabulary, groups, options));
   return exit_success;
 }
 

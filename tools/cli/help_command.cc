@@ -8,7 +8,8 @@ namespace {
 
 std::string help_of(const CLI::App& program, const std::string& topic) {
   // Not program.help(), which would explain the command that was chosen: this one.
-  if (topic.empty()) return program.get_formatter()->make_help(&program, program.get_name(), CLI::AppFormatMode::Normal);
+  if (topic.empty())
+    return program.get_formatter()->make_help(&program, program.get_name(), CLI::AppFormatMode::Normal);
   for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
     if (command->get_name() == topic) return command->help(program.get_name());
   }

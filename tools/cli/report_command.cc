@@ -53,10 +53,12 @@ int run_report(const ReportOptions& options) {
 void add_report_command(CLI::App& program, int& exit_code) {
   CLI::App* command = program.add_subcommand("report", "Say where the time of a run went");
   auto options = std::make_shared<ReportOptions>();
-  command->add_option("DIR", options->path, "A trace directory or a single file of one (default: the newest run under lens/)");
+  command->add_option("DIR", options->path,
+                      "A trace directory or a single file of one (default: the newest run under lens/)");
   command->add_flag("--json", options->is_json, "Print the findings as JSON");
-  command->add_option("--step-span", options->step_span,
-                      "The name of the spans that are the training steps (default: megatron.train_step, train_step or *.step)");
+  command->add_option(
+      "--step-span", options->step_span,
+      "The name of the spans that are the training steps (default: megatron.train_step, train_step or *.step)");
   command->footer("Files that cannot be read are named at the end; everything else is in the report.");
   command->callback([options, &exit_code] { exit_code = run_report(*options); });
 }

@@ -87,7 +87,8 @@ json losses_json(const analyze::Losses& losses) {
 }
 
 json problem_json(const trace::Problem& problem) {
-  return {{"file", problem.file.filename().string()}, {"offset_bytes", problem.offset_bytes}, {"reason", problem.reason}};
+  return {
+      {"file", problem.file.filename().string()}, {"offset_bytes", problem.offset_bytes}, {"reason", problem.reason}};
 }
 
 }  // namespace

@@ -25,8 +25,8 @@ void add_fact(std::string& text, std::string_view name, const std::string& value
 }
 
 std::string ranks_text(const analyze::RunFacts& run) {
-  std::string text = run.world_size > 0 ? fmt::format("{} of {}", run.ranks.size(), run.world_size)
-                                        : std::to_string(run.ranks.size());
+  std::string text =
+      run.world_size > 0 ? fmt::format("{} of {}", run.ranks.size(), run.world_size) : std::to_string(run.ranks.size());
   if (!run.hosts.empty()) {
     text += fmt::format(" on {}", run.hosts.size() == 1 ? *run.hosts.begin() : plural(run.hosts.size(), "host"));
   }
@@ -43,9 +43,10 @@ std::string failure_text(const analyze::RunFacts& run) {
 }
 
 std::string spans_text(const analyze::RunFacts& run) {
-  double bytes_per_span = static_cast<double>(run.size_bytes) / static_cast<double>(std::max<std::uint64_t>(1, run.span_count));
-  return fmt::format("{} in {}, {} ({:.1f} bytes per span)", format_count(run.span_count), plural(run.file_count, "file"),
-                     format_bytes(run.size_bytes), bytes_per_span);
+  double bytes_per_span =
+      static_cast<double>(run.size_bytes) / static_cast<double>(std::max<std::uint64_t>(1, run.span_count));
+  return fmt::format("{} in {}, {} ({:.1f} bytes per span)", format_count(run.span_count),
+                     plural(run.file_count, "file"), format_bytes(run.size_bytes), bytes_per_span);
 }
 
 std::string losses_text(const Report& report) {
@@ -60,7 +61,8 @@ std::string losses_text(const Report& report) {
                           report.run.process_count);
     }
   }
-  if (losses.spans_truncated > 0) text += fmt::format("; {} still open at shutdown", format_count(losses.spans_truncated));
+  if (losses.spans_truncated > 0)
+    text += fmt::format("; {} still open at shutdown", format_count(losses.spans_truncated));
   return text;
 }
 
@@ -99,12 +101,14 @@ std::string split_section(const analyze::StepTime& step) {
     bool is_combined = category == Category::forward_backward;
     bool is_part = category == Category::forward || category == Category::backward;
     if (step.split_ns[i] == 0 && (is_combined || (is_part && is_unsplit))) continue;
-    double share = static_cast<double>(step.split_ns[i]) / static_cast<double>(std::max<std::uint64_t>(1, step.total_ns));
+    double share =
+        static_cast<double>(step.split_ns[i]) / static_cast<double>(std::max<std::uint64_t>(1, step.total_ns));
     // A full bar is 20 wide; the padding keeps the right-aligned column together.
     auto length = static_cast<std::size_t>(std::lround(share * 20));
     std::string bar;
     for (std::size_t cell = 0; cell < 20; ++cell) bar += cell < length ? "█" : " ";
-    table.add({split_label(category), format_duration(step.split_ns[i] / step.count), fmt::format("{:.1f} %", 100 * share), bar});
+    table.add({split_label(category), format_duration(step.split_ns[i] / step.count),
+               fmt::format("{:.1f} %", 100 * share), bar});
   }
   text += table.text();
   if (is_unsplit) text += "  (the span group `microbatch` tells forward and backward apart)\n";
@@ -113,12 +117,13 @@ std::string split_section(const analyze::StepTime& step) {
 
 std::string step_section(const Report& report) {
   if (!report.step) {
-    return "\nNo step was recorded: the span group `step` records them (`per_step` has it), or name them by --step-span.\n";
+    return "\nNo step was recorded: the span group `step` records them (`per_step` has it), or name them by "
+           "--step-span.\n";
   }
   const analyze::StepTime& step = *report.step;
   std::string text = fmt::format("\nStep time ({}, {} on all ranks)\n", step.span_name, format_count(step.count));
-  text += fmt::format("  median {}   p95 {}   worst {}{}\n", format_duration(step.median_ns), format_duration(step.p95_ns),
-                      format_duration(step.worst_ns), worst_text(step));
+  text += fmt::format("  median {}   p95 {}   worst {}{}\n", format_duration(step.median_ns),
+                      format_duration(step.p95_ns), format_duration(step.worst_ns), worst_text(step));
   return text + split_section(step);
 }
 

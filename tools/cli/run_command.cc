@@ -15,6 +15,7 @@
 #include "tools/launch/console.h"
 #include "tools/launch/environment.h"
 #include "tools/launch/supervisor.h"
+#include "tools/trace/recovery.h"
 #include "tools/trace/run_file.h"
 
 namespace lens::cli {
@@ -49,7 +50,8 @@ void make_directory(const fs::path& directory) {
 void warn_of_unknown_groups(launch::Console& console, const launch::RunPlan& plan) {
   for (const std::string& name : launch::unknown_groups(plan.span_groups)) {
     console.print_message(fmt::format(
-        "no group or preset is named '{}' unless the program declares it: `lens groups` lists those that are known", name));
+        "no group or preset is named '{}' unless the program declares it: `lens groups` lists those that are known",
+        name));
   }
 }
 
@@ -63,18 +65,43 @@ launch::RunRequest request_of(const RunOptions& options, const CLI::App& command
   return request;
 }
 
+// What ranks had recorded and could not write any more: a rank that is killed has no say in it.
+void recover_ranks(launch::Console& console, const launch::RunPlan& plan) {
+  if (plan.shm_dir.empty() || plan.exporter != "file") return;
+  for (trace::RingFile& rings : trace::find_ring_files(plan.shm_dir, plan.run_id)) {
+    if (rings.is_alive()) continue;
+    try {
+      trace::Recovery recovery = trace::recover(rings);
+      if (recovery.file.empty()) continue;
+      console.print_message(fmt::format("recovered {} spans of rank {} that had ended, and {} that were open",
+                                        recovery.ended, recovery.rank, recovery.truncated));
+    } catch (const std::exception& error) {
+      console.print_message(
+          fmt::format("{}: {}; `lens recover {}` tries again", rings.path().string(), error.what(), plan.run_id));
+    }
+  }
+}
+
+// As short as it can be typed from here.
+std::string name_of(const fs::path& directory) {
+  fs::path relative = directory.lexically_proximate(fs::current_path());
+  return (*relative.begin() == ".." ? directory : relative).string();
+}
+
 void print_report(launch::Console& console, const launch::RunPlan& plan) {
   if (plan.exporter != "file") {
-    console.print_message(fmt::format("the spans went to the exporter `{}`: there is no trace here to report on", plan.exporter));
+    console.print_message(
+        fmt::format("the spans went to the exporter `{}`: there is no trace here to report on", plan.exporter));
     return;
   }
   analyze::Report report = analyze::make_report(trace::open_trace(plan.directory));
   if (report.run.span_count == 0) {
-    console.print_message("no rank recorded a span: is the program linked with lens, and does it call lens::setup_telemetry?");
+    console.print_message(
+        "no rank recorded a span: is the program linked with lens, and does it call lens::setup_telemetry?");
     return;
   }
   fmt::print("\n{}", report_text(report, terminal_width(STDOUT_FILENO)));
-  fmt::print("\nThe trace is in {}; `lens report {}` prints this again.\n", plan.directory.string(), plan.directory.string());
+  fmt::print("\nThe trace is in {0}; `lens report {0}` prints this again.\n", name_of(plan.directory));
   std::fflush(stdout);
 }
 
@@ -90,6 +117,7 @@ int run_ranks(launch::Console& console, const launch::RunPlan& plan, const launc
   run.ranks = outcome.exits;
   if (outcome.first_failure) run.failed_rank = outcome.first_failure->rank;
   trace::write_run_file(plan.directory, run);
+  recover_ranks(console, plan);
   print_report(console, plan);
   return outcome.exit_code();
 }
@@ -97,7 +125,9 @@ int run_ranks(launch::Console& console, const launch::RunPlan& plan, const launc
 int explain(const launch::CommandError& error, const std::string& command) {
   bool is_missing = error.code().value() == ENOENT;
   fmt::print(stderr, "lens: cannot run '{}': {}{}\n", command, error.code().message(),
-             is_missing && command.find('/') == std::string::npos ? "; a program of this directory is named ./" + command : "");
+             is_missing && command.find('/') == std::string::npos
+                 ? "; a program of this directory is named ./" + command
+                 : "");
   return is_missing ? exit_not_found : exit_not_executable;
 }
 
@@ -120,10 +150,15 @@ int run_run(const RunOptions& options, const CLI::App& command) {
 void add_run_command(CLI::App& program, int& exit_code) {
   CLI::App* command = program.add_subcommand("run", "Run a program as N ranks, traced, and report where the time went");
   auto options = std::make_shared<RunOptions>();
-  command->add_option("-n,--ranks", options->world_size, "How many ranks to start")->check(CLI::Range(1, 4096))->capture_default_str();
-  command->add_option("--span-groups", options->span_groups, "What to record: a comma list of presets and groups (see `lens groups`)");
+  command->add_option("-n,--ranks", options->world_size, "How many ranks to start")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command->add_option("--span-groups", options->span_groups,
+                      "What to record: a comma list of presets and groups (see `lens groups`)");
   command->add_option("--out", options->directory, "The trace directory (default: lens/<run id>)");
-  command->add_option("--grace", options->grace_s, "Seconds between asking ranks to end, when one failed, and killing them")
+  command
+      ->add_option("--grace", options->grace_s,
+                   "Seconds between asking ranks to end, when one failed, and killing them")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_option("COMMAND", options->command, "The program and its arguments, after --")->required();

@@ -62,7 +62,8 @@ std::optional<Iteration> parse_iteration(std::string_view line) {
     auto colon = field.rfind(':');
     if (colon == std::string_view::npos) continue;
     std::string_view name = base::trim(field.substr(0, colon));
-    if (name == "elapsed time per iteration (ms)") iteration->step_time_ms = parse_number<double>(field.substr(colon + 1));
+    if (name == "elapsed time per iteration (ms)")
+      iteration->step_time_ms = parse_number<double>(field.substr(colon + 1));
     if (name == "lm loss" || name == "loss") iteration->loss = parse_number<double>(field.substr(colon + 1));
   }
   return iteration;
@@ -91,7 +92,8 @@ std::string progress_text(const std::optional<Iteration>& iteration, const std::
     if (iteration->step_time_ms) parts.push_back(fmt::format("{:.4g} ms a step", *iteration->step_time_ms));
     if (iteration->loss) parts.push_back(fmt::format("loss {:.4g}", *iteration->loss));
   }
-  if (spans) {
+  bool has_begun = spans && (iteration || spans->recorded > 0 || spans->dropped > 0);
+  if (has_begun) {
     parts.push_back(fmt::format("{} spans, {} dropped", spans->recorded, spans->dropped));
   }
   return fmt::format("{}", fmt::join(parts, " · "));

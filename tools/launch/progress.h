@@ -16,7 +16,8 @@ struct Iteration {
   std::optional<double> step_time_ms = std::nullopt, loss = std::nullopt;
 };
 
-/// Of a line such as " iteration 10/ 100 | elapsed time per iteration (ms): 12.3 | lm loss: 2.3E+00 |"; nothing of others.
+/// Of a line such as " iteration 10/ 100 | elapsed time per iteration (ms): 12.3 | lm loss: 2.3E+00 |"; nothing of
+/// others.
 std::optional<Iteration> parse_iteration(std::string_view line);
 
 struct SpanCounts {

@@ -90,7 +90,8 @@ void Supervisor::start(const Environment& environment) {
     RankProcess process = start_rank(number, plan_.request.command, rank_environment(environment, plan_, number));
     FileDescriptor output = std::move(process.output), errors = std::move(process.errors);
     auto log = plan_.directory / fmt::format("rank{}.log", number);
-    ranks_.push_back({std::move(process), LineReader(std::move(output)), LineReader(std::move(errors)), std::ofstream(log), {}});
+    ranks_.push_back(
+        {std::move(process), LineReader(std::move(output)), LineReader(std::move(errors)), std::ofstream(log), {}});
   }
 }
 

@@ -22,7 +22,7 @@
 namespace lens::launch {
 
 struct Outcome {
-  std::vector<trace::RankExit> exits;           // in the order of ranks
+  std::vector<trace::RankExit> exits;  // in the order of ranks
   std::optional<trace::RankExit> first_failure;
 
   /// Of a shell: the failed rank's code, or 128 and its signal; 0 when every rank ended well.
@@ -35,7 +35,8 @@ class Supervisor {
   Supervisor(const RunPlan& plan, Console& console);
   ~Supervisor();
 
-  /// Starts every rank and waits for all. Throws std::system_error when the command cannot be executed; then no rank is left.
+  /// Starts every rank and waits for all. Throws std::system_error when the command cannot be executed; then no rank is
+  /// left.
   Outcome run(const Environment& environment);
 
  private:

@@ -36,11 +36,12 @@ json rank_to_json(const RankExit& rank) {
 std::string describe(const RankExit& exit) {
   if (exit.signal == 0) return "exited with code " + std::to_string(exit.exit_code);
   const char* name = sigabbrev_np(exit.signal);
-  return name != nullptr ? std::string("was killed by SIG") + name : "was killed by signal " + std::to_string(exit.signal);
+  return name != nullptr ? std::string("was killed by SIG") + name
+                         : "was killed by signal " + std::to_string(exit.signal);
 }
 
 void write_run_file(const std::filesystem::path& directory, const RunFile& run) {
-  json object{{"run_id", run.run_id},           {"command", run.command},   {"span_groups", run.span_groups},
+  json object{{"run_id", run.run_id},         {"command", run.command},   {"span_groups", run.span_groups},
               {"world_size", run.world_size}, {"start_ns", run.start_ns}, {"end_ns", run.end_ns},
               {"ranks", json::array()}};
   for (const RankExit& rank : run.ranks) object["ranks"].push_back(rank_to_json(rank));

@@ -27,9 +27,7 @@ void add_status(Trace& trace, const fs::path& file) try {
   trace.problems.push_back({file, 0, error.what()});
 }
 
-void read_run(Trace& trace) try {
-  trace.run = read_run_file(trace.path);
-} catch (const std::invalid_argument& error) {
+void read_run(Trace& trace) try { trace.run = read_run_file(trace.path); } catch (const std::invalid_argument& error) {
   trace.problems.push_back({trace.path / "run.json", 0, error.what()});
 }
 

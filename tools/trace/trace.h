@@ -20,9 +20,9 @@ namespace lens::trace {
 struct Trace {
   std::filesystem::path path;
   std::optional<RunFile> run;
-  std::vector<Status> statuses;               // one per process that shut down in order
-  std::vector<std::filesystem::path> files;   // that hold, or seem to hold, spans; sorted
-  std::vector<Problem> problems;              // found while looking
+  std::vector<Status> statuses;              // one per process that shut down in order
+  std::vector<std::filesystem::path> files;  // that hold, or seem to hold, spans; sorted
+  std::vector<Problem> problems;             // found while looking
 };
 
 Trace open_trace(const std::filesystem::path& path);

@@ -23,7 +23,9 @@ std::uint64_t big_endian(std::string_view bytes) {
   return value;
 }
 
-bool is_space(char character) { return character == ' ' || character == '\t' || character == '\r' || character == '\n'; }
+bool is_space(char character) {
+  return character == ' ' || character == '\t' || character == '\r' || character == '\n';
+}
 
 }  // namespace
 
@@ -115,7 +117,7 @@ bool TraceFile::unpack(std::string_view& payload) {
     return true;
   } catch (const otlp::DecodeError& error) {
     // A last line without its end is torn; a whole one without its end is how a rotated file may end.
-    form_ == Form::lines && stream_.eof() ? static_cast<void>(report_torn()) : report(error.what());
+    form_ == Form::lines&& stream_.eof() ? static_cast<void>(report_torn()) : report(error.what());
     return false;
   }
 }
