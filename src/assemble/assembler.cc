@@ -101,11 +101,7 @@ void Assembler::take_one(Thread& thread, Position position, const RecordHeader& 
       return;
     }
     const Position target = word_at(items.data() + sizeof(ItemHeader));
-    if ((target ^ position) >> position_ring_shift != 0) {
-      elsewhere_.push_back({position, target, elsewhere_records_.size()});
-      elsewhere_records_.append(record.data(), record.size());
-      return;
-    }
+    if ((target ^ position) >> position_ring_shift != 0) return defer(position, target, record);
     reference = static_cast<std::uint32_t>(target);  // it names its whole position, but is of this ring
   }
   switch (header.kind()) {
@@ -116,18 +112,33 @@ void Assembler::take_one(Thread& thread, Position position, const RecordHeader& 
       const OpenSpan* enclosing = thread.depth ? &thread.scopes[thread.depth - 1] : nullptr;
       return describe(started_[key_of(position)], position, header, items, enclosing);
     }
-    case RecordKind::end:
-      return end(thread, find(thread, position, reference), header, items, sink);
     case RecordKind::thread:
       return orphan_scopes(thread);
+    case RecordKind::end:
     case RecordKind::attributes:
     case RecordKind::event:
     case RecordKind::links:
-    case RecordKind::status:
-      if (OpenSpan* span = find(thread, position, reference)) span->later.append(record.data(), record.size());
+    case RecordKind::status: {
+      OpenSpan* span = find(thread, position, reference);
+      if (!span) return;  // ended already, or begun before recording was shut down and ended there
+      if (!is_scope(thread, span)) return defer(position, span->position, record);
+      if (header.kind() == RecordKind::end) return end(thread, span, header, items, sink);
+      span->later.append(record.data(), record.size());
       return;
+    }
   }
   ++malformed_count_;
+}
+
+void Assembler::defer(Position ring, Position target, std::span<const std::byte> record, bool aged) {
+  RecordHeader header;
+  std::memcpy(&header, record.data(), sizeof header);
+  elsewhere_.push_back({header.ticks, ring, target, elsewhere_records_.size(), aged});
+  elsewhere_records_.append(record.data(), record.size());
+}
+
+bool Assembler::is_scope(const Thread& thread, const OpenSpan* span) const noexcept {
+  return span >= thread.scopes.data() && span < thread.scopes.data() + thread.depth;
 }
 
 Assembler::Thread& Assembler::thread_of(Position position) {
@@ -190,7 +201,6 @@ OpenSpan* Assembler::find(Thread& thread, Position position, std::uint32_t refer
 }
 
 void Assembler::end(Thread& thread, OpenSpan* span, const RecordHeader& header, std::span<const std::byte> items, SpanSink& sink) {
-  if (!span) return;  // begun before recording was shut down, and ended there
   finish(*span, time_.monotonic_ns(header.ticks), items, sink);
   for (std::size_t i = thread.depth; i-- > 0;) {
     if (&thread.scopes[i] != span) continue;
@@ -226,35 +236,39 @@ void Assembler::apply_elsewhere(Position target, std::span<const std::byte> reco
   touched_.push_back(target);
   Thread& thread = thread_of(target);
   OpenSpan* span = find(thread, target, static_cast<std::uint32_t>(target));
+  if (!span) return;
   RecordHeader header;
   std::memcpy(&header, record.data(), sizeof header);
   if (header.kind() == RecordKind::end) return end(thread, span, header, record.subspan(sizeof header), sink);
-  if (span) span->later.append(record.data(), record.size());
+  span->later.append(record.data(), record.size());
+}
+
+// What happened before an aged record was there to be read in this cycle at the latest, in whatever ring: so all up to
+// the last aged one is complete.
+void Assembler::apply_aged(SpanSink& sink) {
+  std::stable_sort(elsewhere_.begin(), elsewhere_.end(),
+                   [](const Elsewhere& left, const Elsewhere& right) { return left.ticks < right.ticks; });
+  const auto last_aged = std::find_if(elsewhere_.rbegin(), elsewhere_.rend(), [](const Elsewhere& e) { return e.aged; });
+  base::Buffer waiting;
+  for (auto entry = elsewhere_.begin(); entry != elsewhere_.end(); ++entry) {
+    RecordHeader header;
+    std::memcpy(&header, elsewhere_records_.data() + entry->offset, sizeof header);
+    const std::span<const std::byte> record{elsewhere_records_.data() + entry->offset, header.bytes()};
+    if (entry < last_aged.base()) {
+      touched_.push_back(entry->ring);
+      apply_elsewhere(entry->target, record, sink);
+    } else {
+      entry->aged = true;
+      entry->offset = waiting.size();
+      waiting.append(record.data(), record.size());
+    }
+  }
+  elsewhere_.erase(elsewhere_.begin(), last_aged.base());
+  elsewhere_records_ = std::move(waiting);
 }
 
 void Assembler::end_cycle(SpanSink& sink) {
-  std::size_t kept = 0;
-  for (Elsewhere& entry : elsewhere_) {
-    RecordHeader header;
-    std::memcpy(&header, elsewhere_records_.data() + entry.offset, sizeof header);
-    if (entry.aged) {
-      touched_.push_back(entry.ring);
-      apply_elsewhere(entry.target, {elsewhere_records_.data() + entry.offset, header.bytes()}, sink);
-    } else {
-      entry.aged = true;
-      elsewhere_[kept++] = entry;
-    }
-  }
-  elsewhere_.resize(kept);
-  if (kept == 0) {
-    elsewhere_records_.clear();
-  } else {  // what is left lies at the end: it came in this cycle
-    const std::size_t first = elsewhere_[0].offset;
-    const std::size_t bytes = elsewhere_records_.size() - first;
-    std::memmove(elsewhere_records_.data(), elsewhere_records_.data() + first, bytes);
-    elsewhere_records_.shrink_to(bytes);
-    for (Elsewhere& entry : elsewhere_) entry.offset -= first;
-  }
+  if (!elsewhere_.empty()) apply_aged(sink);
   for (auto& [ring, thread] : threads_)
     for (std::size_t i = 0; i < thread.depth; ++i) thread.scopes[i].keep();
   for (auto& [position, span] : started_) span.keep();

@@ -40,8 +40,9 @@ class Assembler {
   void begin_cycle(const ClockReading& now) { time_.advance(now); }
   /// The records of one ring from position `from` on.
   void take(detail::Position from, std::span<const std::byte> records, SpanSink& sink);
-  /// Ends and additions that came from other threads are applied one cycle late, when all that happened before them
-  /// has been read; then what is still open is copied from the rings, whose room may be given back.
+  /// Records that any thread may have written (about a span of another ring, or one that is no scope) are applied one
+  /// cycle late and in the order of their time, when all that happened before them has been read; then what is still
+  /// open is copied from the rings, whose room may be given back.
   void end_cycle(SpanSink& sink);
 
   /// Rings whose open spans were changed by records of other rings since the last call.
@@ -68,8 +69,9 @@ class Assembler {
     std::vector<OpenSpan> scopes;
     std::size_t depth = 0;
   };
-  // A record about a span of another ring than the one it lay in.
+  // A record that waits: of another ring than its span, or of a span that is no scope.
   struct Elsewhere {
+    std::uint64_t ticks;
     detail::Position ring;
     detail::Position target;
     std::size_t offset;  // in `elsewhere_records_`
@@ -85,8 +87,11 @@ class Assembler {
   void finish(OpenSpan& span, std::int64_t end_monotonic_ns, std::span<const std::byte> items, SpanSink& sink);
   void orphan_scopes(Thread& thread);
   void apply_elsewhere(detail::Position target, std::span<const std::byte> record, SpanSink& sink);
+  void apply_aged(SpanSink& sink);
+  void defer(detail::Position ring, detail::Position target, std::span<const std::byte> record, bool aged = false);
   void restore_started(OpenSpan&& span);
   Thread& thread_of(detail::Position position);
+  bool is_scope(const Thread& thread, const OpenSpan* span) const noexcept;
   /// The open span that began at `reference` (the lower half of its position) in the ring of `position`, `thread`'s.
   OpenSpan* find(Thread& thread, detail::Position position, std::uint32_t reference);
 

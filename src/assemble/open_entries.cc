@@ -81,8 +81,7 @@ void Assembler::restore_open(Position ring, std::span<const std::byte> entries) 
     std::memcpy(&header, begin.data(), sizeof header);
     if (entry.kind == OpenKind::elsewhere) {
       if (header.bytes() != begin.size()) continue;
-      elsewhere_.push_back({ring, entry.position, elsewhere_records_.size(), true});
-      elsewhere_records_.append(begin.data(), begin.size());
+      defer(ring, entry.position, begin, true);
       continue;
     }
     OpenSpan span;

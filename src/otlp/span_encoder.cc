@@ -71,6 +71,16 @@ std::byte* put_flags(std::byte* at, std::uint32_t number, std::uint32_t flags) n
 }
 
 constexpr std::string_view truncation_mark = "nemo.span.truncated";
+constexpr std::string_view inversion_mark = "nemo.span.inverted";
+
+/// An attribute of the library's own: true, beside what the program set.
+void put_mark(base::Buffer& out, std::string_view mark) {
+  const std::size_t begin = open_message(out, field::attributes);
+  std::byte* at = put_bytes(out.room(64), field::key, mark);
+  at = put_varint(put_tag(at, field::value, bytes_type), 2);
+  out.written_to(put_varint(put_tag(at, field::bool_value, varint_type), 1));
+  close_message(out, begin);
+}
 
 }  // namespace
 
@@ -203,12 +213,8 @@ void SpanEncoder::collect_later(std::span<const std::byte> records) {
 
 void SpanEncoder::put_span_attributes(base::Buffer& out, const SpanRecord& span) {
   put_attributes(out, field::attributes, field::dropped_attributes, parts_.attributes, limits_.attributes);
-  if (!span.truncated) return;
-  const std::size_t begin = open_message(out, field::attributes);
-  std::byte* at = put_bytes(out.room(64), field::key, truncation_mark);
-  at = put_varint(put_tag(at, field::value, bytes_type), 2);
-  out.written_to(put_varint(put_tag(at, field::bool_value, varint_type), 1));
-  close_message(out, begin);
+  if (span.truncated) put_mark(out, truncation_mark);
+  if (span.end_unix_ns < span.start_unix_ns) put_mark(out, inversion_mark);
 }
 
 void SpanEncoder::put_attributes(base::Buffer& out, std::uint32_t number, std::uint32_t dropped_number,

@@ -44,7 +44,9 @@ struct ExceptionHeader {
   std::uintptr_t catch_temp;
   void* adjusted;
   alignas(16) std::uint64_t exception_class;
-  std::uint64_t unwind_rest[3];
+  void* cleanup;
+  std::uint64_t forced_unwind;
+  std::uintptr_t handler_frame;  // the stack address of the function that will catch it; 0 before it is thrown
 };
 static_assert(sizeof(ExceptionHeader) == 128);
 constexpr std::size_t class_offset = offsetof(ExceptionHeader, exception_class);
@@ -54,6 +56,7 @@ constexpr std::uint64_t dependent_class = primary_class + 1;
 struct Thrown {
   const std::type_info* type = nullptr;
   void* object = nullptr;
+  std::uintptr_t handler_frame = UINTPTR_MAX;
 };
 
 // The exception whose unwind header is at `address`, if there is one that nobody has caught yet.
@@ -63,14 +66,17 @@ Thrown exception_at(std::uintptr_t address) noexcept {
   if (!read_memory(address - class_offset, &header, sizeof header)) return {};
   constexpr std::int32_t plausible_references = 1 << 16;
   if (header.exception_class != primary_class && header.exception_class != dependent_class) return {};
-  if (header.handler_count > 0 || header.reference_count < 1 || header.reference_count > plausible_references) return {};
+  if (header.handler_count > 0 || header.handler_frame == 0) return {};
+  const std::uintptr_t handler_frame = header.handler_frame;
   std::uintptr_t object = address - class_offset + sizeof(ExceptionHeader);
   if (header.exception_class == dependent_class) {
     object = header.type_or_object;
     if (!read_memory(object - sizeof header, &header, sizeof header)) return {};
     if (header.exception_class != primary_class) return {};
   }
-  return {reinterpret_cast<const std::type_info*>(header.type_or_object), reinterpret_cast<void*>(object)};
+  // Only a primary exception is counted; a freed one has none.
+  if (header.reference_count < 1 || header.reference_count > plausible_references) return {};
+  return {reinterpret_cast<const std::type_info*>(header.type_or_object), reinterpret_cast<void*>(object), handler_frame};
 }
 
 struct Search {
@@ -80,7 +86,14 @@ struct Search {
   Thrown found{};
 };
 
-bool search_registers(_Unwind_Context* context, Search& search) noexcept {
+// Several may be in flight, one per destructor that throws inside while the stack unwinds. The youngest is caught first:
+// its handler's frame is the innermost, at the lowest address. (Two that one function will catch cannot be told apart.)
+void consider(std::uintptr_t address, Search& search) noexcept {
+  const Thrown thrown = exception_at(address);
+  if (thrown.type && thrown.handler_frame < search.found.handler_frame) search.found = thrown;
+}
+
+void search_registers(_Unwind_Context* context, Search& search) noexcept {
 #if defined(__x86_64__)
   constexpr int callee_saved[] = {3, 6, 12, 13, 14, 15};  // rbx, rbp, r12 to r15 in DWARF numbers
 #elif defined(__aarch64__)
@@ -88,30 +101,23 @@ bool search_registers(_Unwind_Context* context, Search& search) noexcept {
 #else
   constexpr int callee_saved[] = {0};
 #endif
-  for (int number : callee_saved) {
-    search.found = exception_at(_Unwind_GetGR(context, number));
-    if (search.found.type) return true;
-  }
-  return false;
+  for (int number : callee_saved) consider(_Unwind_GetGR(context, number), search);
 }
 
-bool search_frame(std::uintptr_t begin, std::uintptr_t end, Search& search) noexcept {
+void search_frame(std::uintptr_t begin, std::uintptr_t end, Search& search) noexcept {
   constexpr std::size_t max_words = 1024;
   std::uintptr_t words[max_words];
   const std::size_t count = std::min<std::size_t>((end - begin) / sizeof words[0], max_words);
-  if (!read_memory(begin, words, count * sizeof words[0])) return false;
-  for (std::size_t i = 0; i < count && !search.found.type; ++i) search.found = exception_at(words[i]);
-  return search.found.type != nullptr;
+  if (!read_memory(begin, words, count * sizeof words[0])) return;
+  for (std::size_t i = 0; i < count; ++i) consider(words[i], search);
 }
 
 _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
   auto& search = *static_cast<Search*>(argument);
   const std::uintptr_t frame_end = _Unwind_GetCFA(context);
-  if (search.frame_begin != 0 && frame_end > search.frame_begin &&
-      search_frame(search.frame_begin, frame_end, search))
-    return _URC_NORMAL_STOP;
+  if (search.frame_begin != 0 && frame_end > search.frame_begin) search_frame(search.frame_begin, frame_end, search);
   search.frame_begin = frame_end;
-  if (search_registers(context, search)) return _URC_NORMAL_STOP;
+  search_registers(context, search);
   return ++search.frames < Search::max_frames ? _URC_NO_REASON : _URC_NORMAL_STOP;
 }
 
