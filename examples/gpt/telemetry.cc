@@ -2,7 +2,9 @@
 #include "examples/gpt/telemetry.h"
 
 #include "lens/megatron.h"
+#include "lens/telemetry.h"
 
+#include <csignal>
 #include <cstdio>
 
 namespace gpt {
@@ -35,6 +37,16 @@ lens::ResourceAttributes resource_attributes(const Arguments& arguments, const L
           {"megatron.micro_batch_size", arguments.micro_batch_size},
           {"megatron.ckpt_format", "torch"},
           {"megatron.precision", "fp32"}};
+}
+
+void drain_on_termination() {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    std::signal(signal, [](int received) {
+      lens::graceful_drain();
+      std::signal(received, SIG_DFL);
+      std::raise(received);
+    });
+  }
 }
 
 }  // namespace gpt

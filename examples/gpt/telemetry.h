@@ -16,4 +16,7 @@ lens::Config telemetry_config(const Arguments& arguments);
 // The model, the batch and this rank's place, sent once with everything that the rank records.
 lens::ResourceAttributes resource_attributes(const Arguments& arguments, const Layout& layout);
 
+// What launchers end a rank with, SIGTERM and SIGINT, first sends what has been recorded, then does what it always did.
+void drain_on_termination();
+
 }  // namespace gpt
