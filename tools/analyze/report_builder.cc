@@ -7,16 +7,16 @@
 namespace lens::analyze {
 namespace {
 
-using otlp::AttributeValue;
+using trace::AttributeValue;
 
-std::optional<std::int64_t> find_integer(otlp::Encoded attributes, std::string_view key) {
-  auto value = otlp::find_attribute(attributes, key);
+std::optional<std::int64_t> find_integer(trace::Encoded attributes, std::string_view key) {
+  auto value = trace::find_attribute(attributes, key);
   if (!value || value->kind != AttributeValue::Kind::integer) return std::nullopt;
   return value->integer;
 }
 
-std::string find_text(otlp::Encoded attributes, std::string_view key) {
-  auto value = otlp::find_attribute(attributes, key);
+std::string find_text(trace::Encoded attributes, std::string_view key) {
+  auto value = trace::find_attribute(attributes, key);
   return value && value->kind == AttributeValue::Kind::string ? std::string(value->bytes) : std::string();
 }
 
@@ -27,12 +27,12 @@ std::uint64_t key_of(std::string_view id) {
   return key;
 }
 
-bool is_truncated(const otlp::Span& span) {
+bool is_truncated(const trace::Span& span) {
   return std::ranges::any_of(
-      span.events, [](std::string_view event) { return otlp::decode_event(event).name == "nemo.span.truncated"; });
+      span.events, [](std::string_view event) { return trace::decode_event(event).name == "nemo.span.truncated"; });
 }
 
-std::optional<std::int64_t> iteration_of(const otlp::Span& span) {
+std::optional<std::int64_t> iteration_of(const trace::Span& span) {
   for (std::string_view key : {"megatron.iteration", "iteration", "step"}) {
     if (auto iteration = find_integer(span.attributes, key)) return iteration;
   }
@@ -41,7 +41,7 @@ std::optional<std::int64_t> iteration_of(const otlp::Span& span) {
 
 }  // namespace
 
-void ReportBuilder::on_resource(otlp::Encoded attributes) {
+void ReportBuilder::on_resource(trace::Encoded attributes) {
   auto rank = find_integer(attributes, "dl.rank");
   std::string host = find_text(attributes, "host.name");
   std::string pid = std::to_string(find_integer(attributes, "process.pid").value_or(0));
@@ -60,7 +60,7 @@ void ReportBuilder::on_resource(otlp::Encoded attributes) {
   if (run_.service.empty()) run_.service = find_text(attributes, "service.name");
 }
 
-void ReportBuilder::on_span(const otlp::Span& span) {
+void ReportBuilder::on_span(const trace::Span& span) {
   Name& name = name_of(span.name);
   std::uint64_t end_ns = std::max(span.start_ns, span.end_ns);
   std::uint64_t duration_ns = end_ns - span.start_ns;
@@ -77,7 +77,7 @@ void ReportBuilder::on_span(const otlp::Span& span) {
   if (run_.span_count++ == 0) run_.start_ns = span.start_ns;
   run_.start_ns = std::min(run_.start_ns, span.start_ns);
   run_.end_ns = std::max(run_.end_ns, end_ns);
-  run_.error_count += span.status == otlp::StatusCode::error;
+  run_.error_count += span.status == trace::StatusCode::error;
   if (!span.events.empty()) truncated_count_ += is_truncated(span);
 }
 
@@ -104,7 +104,7 @@ void ReportBuilder::count_rank(Name& name, std::uint64_t duration_ns) {
   name.last_rank_time->total_ns += duration_ns;
 }
 
-void ReportBuilder::count_step(Steps& steps, const otlp::Span& span, const CategoryTimes& split,
+void ReportBuilder::count_step(Steps& steps, const trace::Span& span, const CategoryTimes& split,
                                std::uint64_t duration_ns) {
   for (std::size_t i = 0; i < category_count; ++i) steps.split_ns[i] += split[i];
   if (duration_ns < steps.worst_ns) return;

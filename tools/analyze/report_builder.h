@@ -8,19 +8,19 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "src/otlp/decode.h"
 #include "tools/analyze/nesting.h"
 #include "tools/analyze/quantiles.h"
 #include "tools/analyze/report.h"
+#include "tools/trace/trace.h"
 
 namespace lens::analyze {
 
-class ReportBuilder : public otlp::TraceVisitor {
+class ReportBuilder : public trace::TraceVisitor {
  public:
   explicit ReportBuilder(std::string step_span) : step_span_(std::move(step_span)) {}
 
-  void on_resource(otlp::Encoded attributes) override;
-  void on_span(const otlp::Span& span) override;
+  void on_resource(trace::Encoded attributes) override;
+  void on_span(const trace::Span& span) override;
 
   /// The findings of what was visited.
   Report finish() const;
@@ -53,7 +53,7 @@ class ReportBuilder : public otlp::TraceVisitor {
 
   Name& name_of(std::string_view text);
   void count_rank(Name& name, std::uint64_t duration_ns);
-  void count_step(Steps& steps, const otlp::Span& span, const CategoryTimes& split, std::uint64_t duration_ns);
+  void count_step(Steps& steps, const trace::Span& span, const CategoryTimes& split, std::uint64_t duration_ns);
   NameRow row_of(const Name& name) const;
   std::optional<StepTime> step_time() const;
 

@@ -77,7 +77,7 @@ Trace open_trace(const fs::path& path) {
   return trace;
 }
 
-ReadResult read_spans(const Trace& trace, otlp::TraceVisitor& visitor) {
+ReadResult read_spans(const Trace& trace, TraceVisitor& visitor) {
   ReadResult result;
   otlp::TraceDecoder decoder;
   for (const fs::path& file : trace.files) read_file(file, decoder, visitor, result);

@@ -17,6 +17,10 @@
 
 namespace lens::trace {
 
+// Spans are what OTLP has them to be; who analyses a trace need not know the bytes.
+using otlp::AttributeValue, otlp::Encoded, otlp::Span, otlp::StatusCode, otlp::TraceVisitor;
+using otlp::decode_event, otlp::find_attribute;
+
 struct Trace {
   std::filesystem::path path;
   std::optional<RunFile> run;
@@ -34,7 +38,7 @@ struct ReadResult {
 };
 
 /// Every span of every file to `visitor`, file by file, each file in its order.
-ReadResult read_spans(const Trace& trace, otlp::TraceVisitor& visitor);
+ReadResult read_spans(const Trace& trace, TraceVisitor& visitor);
 
 /// The run directory under `parent` that changed last.
 std::optional<std::filesystem::path> newest_run(const std::filesystem::path& parent);
