@@ -27,9 +27,13 @@ Value named(std::string_view what, const std::string& name, const std::pair<std:
 }
 
 Exporter exporter_of(const Config& config) {
-  return named<Exporter>(
+  const auto exporter = named<Exporter>(
       "exporter", config.exporter,
       {{"console", Exporter::console}, {"file", Exporter::file}, {"none", Exporter::none}, {"otlp", Exporter::otlp}});
+  if (exporter == Exporter::otlp)
+    throw std::invalid_argument(
+        "exporter \"otlp\": this version has no OTLP transport yet; set EXPORTER to file, console or none");
+  return exporter;
 }
 
 FileFormat file_format_of(const Config& config) {

@@ -23,6 +23,7 @@ Config enabled() {
   Config config;
   config.enabled = true;
   config.run_id = "run7";
+  config.exporter = "file";
   return config;
 }
 
@@ -80,6 +81,13 @@ TEST(Plan, ErrorsAreTheSameOnRanksThatWouldNotExport) {
   EXPECT_EQ(fault(config, {.rank = 0, .world_size = 4}), fault(config, {.rank = 3, .world_size = 4}));
 }
 
+TEST(Plan, OtlpIsAnErrorThatNamesTheExportersOfThisVersion) {
+  Environment environment;
+  Config config = enabled();
+  config.exporter = "otlp";
+  EXPECT_THAT(fault(config, {.rank = 0, .world_size = 4}), HasSubstr("file, console or none"));
+}
+
 TEST(Plan, NumbersThatAProgramHasSetAreCheckedToo) {
   Environment environment;
   for (double rate : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
@@ -108,7 +116,7 @@ TEST(Plan, OfTheExportingRankHasGroupsIdentityAndResource) {
   EXPECT_EQ(plan.groups, SpanGroup::resolve("per_step"));
   EXPECT_EQ(plan.run_id, "run7");
   EXPECT_EQ(plan.instance_id, "run7-rank3");
-  EXPECT_EQ(plan.exporter, Exporter::otlp);
+  EXPECT_EQ(plan.exporter, Exporter::file);
   EXPECT_THAT(plan.resource, Contains(Pair("service.instance.id", AttributeValue{std::string{"run7-rank3"}})));
   EXPECT_THAT(plan.resource, Contains(Pair("dl.batch_size", AttributeValue{std::int64_t{16}})));
   EXPECT_THAT(plan.warnings, IsEmpty());
@@ -137,11 +145,8 @@ TEST(Plan, GroupsStrategyAndExporterAreIndependent) {
   Environment environment;
   for (const char* groups : {"default", "per_step", "all", "step,optimizer"}) {
     for (const char* strategy : {"single_rank", "all_ranks", "sampled", "first_rank_per_node"}) {
-      for (const auto& [exporter, expected] :
-           std::initializer_list<std::pair<const char*, Exporter>>{{"otlp", Exporter::otlp},
-                                                                   {"console", Exporter::console},
-                                                                   {"file", Exporter::file},
-                                                                   {"none", Exporter::none}}) {
+      for (const auto& [exporter, expected] : std::initializer_list<std::pair<const char*, Exporter>>{
+               {"console", Exporter::console}, {"file", Exporter::file}, {"none", Exporter::none}}) {
         Config config = enabled();
         config.span_groups = groups;
         config.export_strategy = strategy;
@@ -180,6 +185,7 @@ TEST(Plan, CarriesTheWarningsOfConfigAndRank) {
   const Plan disabled = make_plan(Config::from_env(), Rank::from_env());
   EXPECT_THAT(disabled.warnings, ElementsAre(HasSubstr("NEMO_LENS_SPAN_GROUPS?"), HasSubstr("RANK")));
   environment.set("NEMO_LENS_ENABLED", "1");
+  environment.set("NEMO_LENS_EXPORTER", "console");
   EXPECT_THAT(make_plan(Config::from_env(), Rank::from_env()).warnings, testing::SizeIs(2));
 }
 
