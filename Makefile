@@ -4,7 +4,7 @@
 SPAN_GROUPS ?= all
 RANKS ?= 4
 RELEASE := build/release
-DEMO_FLAGS ?= --pipeline-model-parallel-size 2
+DEMO_FLAGS ?= --pipeline-model-parallel-size 2 --save build/demo-checkpoints
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test build bench format check setup
