@@ -98,6 +98,8 @@ concept Text = std::convertible_to<const T&, std::string_view>;
 template <class T>
 concept Scalar = std::is_arithmetic_v<T>;
 template <class T>
+inline constexpr bool fits_signed = !std::unsigned_integral<T> || sizeof(T) < sizeof(std::int64_t);
+template <class T>
 concept Element = Scalar<T> || Text<T>;
 template <class T>
 concept Array = !Text<T> && requires(const T& t) {
@@ -114,6 +116,8 @@ template <class T>
 LENS_INLINE auto item(std::uint32_t key, const T& value) noexcept {
   if constexpr (std::same_as<T, bool>) {
     return ScalarItem{{key, ItemType::boolean, 0, 0}, value};
+  } else if constexpr (std::integral<T> && !fits_signed<T>) {
+    return ScalarItem{{key, ItemType::unsigned_integer, 0, 0}, value};
   } else if constexpr (std::integral<T>) {
     return ScalarItem{{key, ItemType::integer, 0, 0}, static_cast<std::uint64_t>(static_cast<std::int64_t>(value))};
   } else if constexpr (std::floating_point<T>) {
@@ -131,6 +135,7 @@ LENS_INLINE auto item(std::uint32_t key, const T& value) noexcept {
       return TextArrayItem<E>{{key, ItemType::string_array, 0, count}, std::data(value)};
     } else {
       constexpr auto type = std::same_as<E, bool>       ? ItemType::boolean_array
+                            : !fits_signed<E>           ? ItemType::unsigned_array
                             : std::integral<E>          ? ItemType::integer_array
                                                         : ItemType::floating_array;
       return ArrayItem<E>{{key, type, 0, count}, std::data(value)};

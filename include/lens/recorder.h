@@ -67,6 +67,8 @@ enum class ItemType : std::uint8_t {
   integer_array = 6,
   floating_array = 7,
   string_array = 8,
+  unsigned_integer = 9,  // of 64 bits: what does not fit OTLP's signed ones is written as text
+  unsigned_array = 10,
   // Not attributes but parts of a span:
   position = 16,  // the span meant, when it is in another ring
   parent = 17,    // explicit parent: a context; all zero asks for a root
@@ -169,6 +171,9 @@ extern LENS_API std::atomic<std::uint64_t> name_cache[name_cache_size];
 
 /// Interns a name and remembers it in the cache. Never 0; when the table is full, the id of "lens.too_many_names".
 LENS_API std::uint32_t intern(std::string_view text, std::uint64_t hash) noexcept;
+
+/// The text of an interned name; it is never given back.
+LENS_API std::string_view interned_text(std::uint32_t id) noexcept;
 
 LENS_INLINE std::uint32_t name_id(const char* text, std::size_t size, std::uint64_t hash) noexcept {
   // Relaxed: the word is complete in itself, and an id's text was published before the id.

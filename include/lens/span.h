@@ -28,7 +28,7 @@ namespace lens {
 class Name {
  public:
   template <std::size_t N>
-  consteval Name(const char (&literal)[N]) : text_(literal), size_(N - 1), hash_(detail::text_hash(literal, N - 1)) {}
+  consteval Name(const char (&literal)[N]) : text_(literal), size_(N - 1), hash_(detail::text_hash(literal, N - 1)), literal_(true) {}
   template <class T>
     requires(detail::Text<T> && !std::is_array_v<T>)
   Name(const T& text) : Name(std::string_view(text), 0) {}
@@ -37,6 +37,12 @@ class Name {
 
   std::string_view text() const noexcept { return {text_, size_}; }
   LENS_INLINE std::uint32_t id() const noexcept { return detail::name_id(text_, size_, hash_); }
+  /// The same name, which outlives the string that it was made from.
+  Name lasting() const noexcept {
+    Name name = *this;
+    if (!literal_) name.text_ = detail::interned_text(id()).data();
+    return name;
+  }
 
  private:
   Name(std::string_view text, int) noexcept
@@ -45,6 +51,7 @@ class Name {
   const char* text_;
   std::size_t size_;
   std::uint64_t hash_;
+  bool literal_ = false;
 };
 
 enum class SpanKind : std::uint8_t { internal = 1, server = 2, client = 3, producer = 4, consumer = 5 };
@@ -204,7 +211,7 @@ LENS_INLINE ScopedSpan span_cm(Name name, const Attribute<K, V>&... attributes) 
 /// Wraps a callable: each call is a span, if the group is on at that call. Same signature, same exceptions.
 template <class Callable>
 auto trace_fn(const Group& group, Name name, Callable callable) {
-  return [&group, name, callable = std::move(callable)]<class... Arguments>(Arguments&&... arguments) mutable
+  return [&group, name = name.lasting(), callable = std::move(callable)]<class... Arguments>(Arguments&&... arguments) mutable
              -> std::invoke_result_t<Callable&, Arguments...> {
     auto span = managed_span(group, name);
     return std::invoke(callable, std::forward<Arguments>(arguments)...);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <string_view>
 
@@ -26,7 +27,8 @@ inline std::string_view text_at(const std::byte* at, std::size_t size) noexcept 
 
 inline std::size_t text_array_bytes(const std::byte* payload, std::size_t count, const std::byte* end) noexcept {
   const std::byte* at = payload;
-  for (std::size_t i = 0; i < count && end - at >= 4; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (end - at < 4) return std::numeric_limits<std::size_t>::max();  // not whole
     std::uint32_t size;
     std::memcpy(&size, at, 4);
     at += std::min<std::size_t>(detail::padded(4 + std::uint64_t{size}), static_cast<std::size_t>(end - at));
@@ -38,6 +40,7 @@ inline std::size_t payload_bytes(const detail::ItemHeader& header, const std::by
   switch (header.type) {
     case detail::ItemType::boolean:
     case detail::ItemType::integer:
+    case detail::ItemType::unsigned_integer:
     case detail::ItemType::floating:
     case detail::ItemType::position:
     case detail::ItemType::kind:
@@ -48,6 +51,7 @@ inline std::size_t payload_bytes(const detail::ItemHeader& header, const std::by
       return detail::padded(header.count);
     case detail::ItemType::boolean_array:
     case detail::ItemType::integer_array:
+    case detail::ItemType::unsigned_array:
     case detail::ItemType::floating_array:
       return std::size_t{header.count} * 8;
     case detail::ItemType::string_array:

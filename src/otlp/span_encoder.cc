@@ -2,6 +2,7 @@
 #include "src/otlp/span_encoder.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
 #include "src/base/text.h"
@@ -70,6 +71,35 @@ std::byte* put_flags(std::byte* at, std::uint32_t number, std::uint32_t flags) n
   return put_raw(put_tag(at, number, fixed32_type), flags);
 }
 
+constexpr bool is_array(ItemType type) noexcept {
+  return (type >= ItemType::boolean_array && type <= ItemType::string_array) || type == ItemType::unsigned_array;
+}
+
+constexpr std::size_t max_digits = 20;
+constexpr std::size_t max_scalar_bytes = bytes_field_bytes(max_digits);
+
+/// One alternative of AnyValue: a scalar, or the element of an array of them.
+std::byte* put_scalar(std::byte* at, ItemType type, std::uint64_t word) noexcept {
+  switch (type) {
+    case ItemType::boolean:
+    case ItemType::boolean_array:
+      return put_varint(put_tag(at, field::bool_value, varint_type), word != 0);
+    case ItemType::floating:
+    case ItemType::floating_array:
+      return put_fixed64(at, field::double_value, word);
+    case ItemType::unsigned_integer:
+    case ItemType::unsigned_array:
+      if (word > std::uint64_t(std::numeric_limits<std::int64_t>::max())) {
+        char digits[max_digits];
+        const char* end = std::to_chars(digits, digits + max_digits, word).ptr;
+        return put_bytes(at, field::string_value, {digits, static_cast<std::size_t>(end - digits)});
+      }
+      [[fallthrough]];
+    default:
+      return put_varint(put_tag(at, field::int_value, varint_type), word);
+  }
+}
+
 constexpr std::string_view truncation_mark = "nemo.span.truncated";
 constexpr std::string_view inversion_mark = "nemo.span.inverted";
 
@@ -101,6 +131,8 @@ SpanEncoder::Field SpanEncoder::encoded_text(std::uint32_t number, std::string_v
 }
 
 const SpanEncoder::Fragment& SpanEncoder::make_fragment(std::uint32_t id) {
+  constexpr std::uint32_t max_id = 0xffff;  // no process has more names; a damaged record may say anything
+  if (id > max_id) id = 0;
   if (id >= fragments_.size()) fragments_.resize(std::size_t{id} + 64);
   const std::string text(valid_text(names_(id)));
   fragments_[id] = {encoded_text(field::name, text), encoded_text(field::key, text), true,
@@ -228,19 +260,11 @@ void SpanEncoder::put_attribute(base::Buffer& out, std::uint32_t number, const I
   const Fragment& key = fragment(item.header.key);
   if (item.header.type == ItemType::string)
     return put_text_attribute(out, number, key, text_at(item.payload, item.header.count));
-  if (item.header.type >= ItemType::boolean_array) return put_array_attribute(out, number, key, item);
+  if (is_array(item.header.type)) return put_array_attribute(out, number, key, item);
 
-  // AnyValue with a scalar: at most a tag and ten bytes, so all lengths but the key's take one byte.
-  const std::uint64_t word = word_at(item.payload);
-  std::byte value[1 + max_varint_bytes];
-  std::byte* end = value;
-  if (item.header.type == ItemType::boolean) {
-    end = put_varint(put_tag(end, field::bool_value, varint_type), word != 0);
-  } else if (item.header.type == ItemType::integer) {
-    end = put_varint(put_tag(end, field::int_value, varint_type), word);
-  } else {
-    end = put_fixed64(end, field::double_value, word);
-  }
+  // AnyValue with a scalar: few bytes, so all lengths but the key's take one byte.
+  std::byte value[max_scalar_bytes];
+  const std::byte* end = put_scalar(value, item.header.type, word_at(item.payload));
   const auto value_bytes = static_cast<std::size_t>(end - value);
   const std::size_t bytes = key.key.size + 2 + value_bytes;
   std::byte* at = out.room(bytes + Field::short_bytes + 1 + max_varint_bytes);
@@ -278,16 +302,7 @@ void SpanEncoder::put_array_attribute(base::Buffer& out, std::uint32_t number, c
       out.written_to(put_bytes(out.room(bytes_field_bytes(text.size())), field::string_value, text));
       element += detail::padded(4 + std::uint64_t{size});
     } else {
-      const std::uint64_t word = word_at(element);
-      std::byte* at = out.room(1 + max_varint_bytes);
-      if (item.header.type == ItemType::boolean_array) {
-        at = put_varint(put_tag(at, field::bool_value, varint_type), word != 0);
-      } else if (item.header.type == ItemType::integer_array) {
-        at = put_varint(put_tag(at, field::int_value, varint_type), word);
-      } else {
-        at = put_fixed64(at, field::double_value, word);
-      }
-      out.written_to(at);
+      out.written_to(put_scalar(out.room(max_scalar_bytes), item.header.type, word_at(element)));
       element += 8;
     }
     close_message(out, begin);

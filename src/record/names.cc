@@ -20,6 +20,8 @@ std::uint32_t intern(std::string_view text, std::uint64_t hash) noexcept {
   return id;
 }
 
+std::string_view interned_text(std::uint32_t id) noexcept { return record::Names::text(id); }
+
 }  // namespace detail
 
 namespace record {

@@ -56,7 +56,7 @@ otlp::Limits limits_of(const SpanLimits& limits) noexcept {
 Session::Session(const setup::Plan& plan, const Config& config) : plan_(plan), config_(config) {
   if (config_.on_error)
     for (const std::string& warning : plan_.warnings) config_.on_error(warning);
-  if (!plan_.exports) return;
+  if (!plan_.exports || !config_.traces_enabled) return;  // spans are all that there is to record so far
   start();
   detail::GroupRegistry::instance().open(plan_.groups);
 }

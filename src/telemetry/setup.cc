@@ -100,7 +100,12 @@ void stop_watching() noexcept {
 TelemetryHandle setup_telemetry(const Config& config, const Rank& rank, const ResourceAttributes& attributes) {
   const setup::Plan plan = setup::make_plan(config, rank, attributes);
   TelemetryHandle handle;
-  if (!config.enabled || config.standard.sdk_disabled) return handle;
+  if (!config.enabled || config.standard.sdk_disabled) {
+    // A mistyped variable may be why it is disabled.
+    if (config.on_error)
+      for (const std::string& warning : plan.warnings) config.on_error(warning);
+    return handle;
+  }
   std::lock_guard lock(active().mutex);
   if (auto running = active().session.lock()) {
     if (!config.replace_running)
