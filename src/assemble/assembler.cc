@@ -215,8 +215,9 @@ void Assembler::end(Thread& thread, OpenSpan* span, const RecordHeader& header, 
 void Assembler::finish(OpenSpan& span, std::int64_t end_monotonic_ns, std::span<const std::byte> items,
                        SpanSink& sink) {
   if (span.is_activation) return;
-  // The end is the start and what passed in between, so that a step of the system clock makes no negative duration.
-  std::int64_t duration_ns = end_monotonic_ns - span.start_monotonic_ns;
+  // The end is the start and what passed in between: neither a step of the system clock nor a counter that began anew
+  // makes a negative duration. Only times that the program gave can be inverted.
+  std::int64_t duration_ns = std::max<std::int64_t>(end_monotonic_ns - span.start_monotonic_ns, 0);
   if (const Placement placement = placement_of(items); placement.has_time)
     duration_ns = placement.unix_ns - span.start_unix_ns;
   sink.on_span(record_of(span, duration_ns));
@@ -296,7 +297,8 @@ void Assembler::truncate_open(std::uint64_t ticks, std::string_view reason, Span
     return left->start_monotonic_ns > right->start_monotonic_ns;
   });
   for (OpenSpan* span : open) {
-    otlp::SpanRecord record = record_of(*span, time_.monotonic_ns(ticks) - span->start_monotonic_ns);
+    const std::int64_t duration_ns = std::max<std::int64_t>(time_.monotonic_ns(ticks) - span->start_monotonic_ns, 0);
+    otlp::SpanRecord record = record_of(*span, duration_ns);
     record.truncated = true;
     record.truncation_reason = reason;
     sink.on_span(record);

@@ -21,10 +21,13 @@ class TimeLine {
 
   /// Times asked from now on mostly lie between the last reading and this one.
   void advance(const ClockReading& reading) noexcept {
-    if (reading.ticks <= to_.ticks || reading.monotonic_ns <= to_.monotonic_ns) return;
     from_ = to_;
     to_ = reading;
-    ns_per_tick_ = double(to_.monotonic_ns - from_.monotonic_ns) / double(to_.ticks - from_.ticks);
+    if (to_.ticks > from_.ticks && to_.monotonic_ns >= from_.monotonic_ns) {
+      ns_per_tick_ = double(to_.monotonic_ns - from_.monotonic_ns) / double(to_.ticks - from_.ticks);
+    } else {
+      from_ = to_;  // the counter began anew, as some do when a machine wakes up: so does the line
+    }
     // A step of the system clock, beyond what reading two clocks one after the other blurs.
     const std::int64_t offset_ns = reading.unix_ns - reading.monotonic_ns;
     constexpr std::int64_t blur_ns = 500;
