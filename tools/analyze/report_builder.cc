@@ -20,10 +20,10 @@ std::string find_text(trace::Encoded attributes, std::string_view key) {
   return value && value->kind == AttributeValue::Kind::string ? std::string(value->bytes) : std::string();
 }
 
-// Ids are random, so any eight bytes of them in any order make a key.
+// Ids have eight bytes, or none for the parent of a root; they are random, so any order of them makes a key.
 std::uint64_t key_of(std::string_view id) {
   std::uint64_t key = 0;
-  std::memcpy(&key, id.data(), std::min(id.size(), sizeof key));
+  if (!id.empty()) std::memcpy(&key, id.data(), sizeof key);
   return key;
 }
 
