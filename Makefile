@@ -23,7 +23,7 @@ build: setup $(RELEASE)/build.ninja  ## Build the library, the program lens and 
 	@cmake --build $(RELEASE)
 
 bench: build  ## Measure what recording costs, and what the trainer feels of it
-	$(RELEASE)/bin/lens_bench
+	@scripts/bench $(RELEASE)
 	@scripts/bench-trainer
 
 format: setup  ## Format the C++ sources in place

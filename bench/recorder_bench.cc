@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What recording costs the caller, beside the floor in the same run. Each iteration is a block of spans, after which the
+// What recording costs the caller, beside the floor in the same run; times are per span. After each block of spans the
 // ring is given back by hand: the pipeline, which is timed in pipeline_bench.cc, is not running.
 #include <benchmark/benchmark.h>
 
+#include <atomic>
+#include <chrono>
+#include <cstring>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "bench/recording.h"
 #include "bench/sites.h"
@@ -18,12 +23,15 @@ template <class Block>
 void time_blocks(benchmark::State& state, Block&& run, void (*give_back)()) {
   if (!start_recording()) return state.SkipWithError("no memory for rings");
   const std::uint64_t dropped = record::Recorder::instance().dropped();
-  for (auto _ : state) {
+  const auto began = std::chrono::steady_clock::now();
+  while (state.KeepRunningBatch(block)) {
     run();
     give_back();
   }
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - began;
   if (record::Recorder::instance().dropped() != dropped) state.SkipWithError("spans were dropped");
-  state.SetItemsProcessed(state.iterations() * std::int64_t(block));
+  // By the clock, summed over the threads: by processor time two threads would always look like one.
+  state.counters["items_per_second"] = double(state.iterations()) / elapsed.count();
 }
 
 void nothing() {}
@@ -50,6 +58,23 @@ void span_with_text_name(benchmark::State& state) {
   const std::string name = "bench.name_formed_at_run_time";
   time_blocks(state, [&] { spans_with_text(block, name); }, give_ring_back);
 }
+// Another thread reads the file of rings all the time, as `lens top` would once a second.
+void span_with_reader(benchmark::State& state) {
+  if (!start_recording()) return state.SkipWithError("no memory for rings");
+  std::atomic<bool> done{false};
+  std::thread reader([&done] {
+    const record::RingFile& file = *record::Recorder::instance().file();
+    std::vector<std::byte> copy(1 << 20);
+    while (!done.load(std::memory_order_relaxed)) {
+      const record::RingHeader& ring = file.ring(1);
+      benchmark::DoNotOptimize(ring.head.load(std::memory_order_acquire));
+      std::memcpy(copy.data(), file.data(1), copy.size());
+    }
+  });
+  time_blocks(state, [] { spans(block); }, give_ring_back);
+  done.store(true);
+  reader.join();
+}
 void span_nested(benchmark::State& state) {
   const auto depth = static_cast<int>(state.range(0));
   time_blocks(state, [depth] { nested_spans(block, depth); }, give_ring_back);
@@ -63,6 +88,7 @@ void span_nested(benchmark::State& state) {
   benchmark::RegisterBenchmark("span/attributes:0", span_without);
   benchmark::RegisterBenchmark("span/attributes:3", span_with_three);
   benchmark::RegisterBenchmark("span/attributes:0", span_without)->Threads(2);
+  benchmark::RegisterBenchmark("span/reader", span_with_reader);
   benchmark::RegisterBenchmark("span/text_name", span_with_text_name);
   benchmark::RegisterBenchmark("span/nested", span_nested)->ArgName("depth")->Arg(1)->Arg(8)->Arg(64);
   return true;
