@@ -6,9 +6,11 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <new>
 
 namespace lens::record {
@@ -34,7 +36,11 @@ constexpr std::uint64_t ring_bytes(std::uint32_t number) {
   return 16 << 10;
 }
 
-constexpr std::uint64_t open_list_bytes(std::uint32_t number) { return number <= 16 ? 8 << 10 : 2 << 10; }
+// A span that is open takes 80 bytes and its attributes.
+constexpr std::uint64_t open_list_bytes(std::uint32_t number) {
+  if (number <= 4) return 32 << 10;
+  return number <= 16 ? 16 << 10 : 4 << 10;
+}
 
 // The user's own directory below a place that others can write to: it must be ours and closed to them.
 bool own_directory(const std::string& directory, std::string& problem) {
@@ -53,17 +59,25 @@ bool own_directory(const std::string& directory, std::string& problem) {
 int open_shared(const RingFileOptions& options, std::string& path, std::string& problem) {
   if (options.directory.empty() || !own_directory(options.directory, problem)) return -1;
   path = options.directory + "/" + options.name;
-  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const std::string unlocked = path + ".new";
+  const int file = open(unlocked.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) {
-    problem = path + ": " + strerror(errno);
+    problem = unlocked + ": " + strerror(errno);
     return -1;
   }
-  // Held until the process ends: how others tell that it lives, whatever its process id is reused for.
-  flock(file, LOCK_EX | LOCK_NB);
-  return file;
+  // Held until the process ends: how others tell that it lives, whatever its process id is reused for. They look for
+  // its name, so it gets that only now: an unlocked file would be taken for a dead process's.
+  if (flock(file, LOCK_EX | LOCK_NB) == 0 && rename(unlocked.c_str(), path.c_str()) == 0) return file;
+  problem = path + ": " + strerror(errno);
+  unlink(unlocked.c_str());
+  close(file);
+  return -1;
 }
 
 bool reserve(int file, std::uint64_t from, std::uint64_t bytes) noexcept {
+  // Beyond the limit of file sizes the system would not refuse but send SIGXFSZ, which ends the process.
+  rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && from + bytes > limit.rlim_cur) return false;
   int result;
   do result = posix_fallocate(file, off_t(from), off_t(bytes));
   while (result == EINTR);
@@ -185,7 +199,8 @@ bool RingFile::add_name(std::string_view text) noexcept {
   const std::uint64_t used = header().names_used.load(std::memory_order_relaxed);
   const auto size = static_cast<std::uint32_t>(text.size());
   const std::uint64_t bytes = (4 + std::uint64_t(size) + 3) & ~std::uint64_t{3};
-  if (used + bytes > names_bytes) return false;
+  names_full_ |= used + bytes > names_bytes;  // for good: a shorter one that still fits would get a wrong id
+  if (names_full_) return false;
   std::byte* at = base_ + names_offset + used;
   memcpy(at, &size, 4);
   memcpy(at + 4, text.data(), size);

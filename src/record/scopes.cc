@@ -212,6 +212,10 @@ SpanContext context_of(Position position) noexcept {
   return context;
 }
 
+bool make_room_about(Position position, std::uint64_t bytes) noexcept {
+  return made_by_this_process(position) && make_room(bytes, 0);
+}
+
 void set_status(Position position, StatusCode code, std::string_view message) noexcept {
   const TextItem item(0, message, ItemType::status, static_cast<std::uint8_t>(code));
   append_about(position, RecordKind::status, std::uint32_t(position), true, item);

@@ -60,6 +60,9 @@ Pipeline::Pipeline(Options options, std::unique_ptr<exporting::Exporter> exporte
       encoder_(record::Names::text, [this](std::uint64_t ticks) { return assembler_.time().unix_ns(ticks); },
                options_.limits, std::move(options_.redacted_keys)) {
   sem_init(&wake_, 0, 0);
+  // Before anything is recorded: whoever finds the process dead can tell the time of its first span.
+  const assemble::ClockReading now = read_clock();
+  recorder_.publish_clock(now.ticks, now.monotonic_ns, now.unix_ns, assembler_.time().ns_per_tick());
   BlockSignals inherited_by_the_thread;
   thread_ = std::thread([this] { run(); });
   pthread_setname_np(thread_.native_handle(), "lens-pipeline");
@@ -96,6 +99,7 @@ void Pipeline::run() noexcept {
         cycle();  // what came from other threads is applied one cycle late
         export_batch();
         exporter_->flush();
+        count();
         flush_done_.store(flush, std::memory_order_release);
       } else if (batched_ > 0 && steady_clock::now() - batch_began_ >= options_.schedule_delay) {
         export_batch();
@@ -122,7 +126,6 @@ void Pipeline::cycle() {
     heads[number] = file_.ring(number).head.load(std::memory_order_acquire);
   const assemble::ClockReading now = read_clock();
   assembler_.begin_cycle(now);
-  recorder_.publish_names();
   recorder_.publish_clock(now.ticks, now.monotonic_ns, now.unix_ns, assembler_.time().ns_per_tick());
   busy_ = false;
   for (std::uint32_t number = 1; number <= rings; ++number) {
@@ -188,18 +191,24 @@ void Pipeline::export_spans(std::string_view spans, std::uint64_t count) {
   refused_ += count - taken;
 }
 
+// Rings outlive a session, and so do their counts.
+std::uint64_t Pipeline::lost_for_room() const noexcept { return recorder_.dropped() - dropped_before_; }
+
 void Pipeline::count() {
   record::Counters& counters = recorder_.counters();
   counters.spans_recorded.store(recorded_, std::memory_order_relaxed);
   counters.spans_truncated.store(truncated_, std::memory_order_relaxed);
   counters.spans_exported.store(exported_, std::memory_order_relaxed);
-  counters.spans_dropped.store(recorder_.dropped() + refused_, std::memory_order_relaxed);
+  counters.spans_dropped.store(lost_for_room() + refused_, std::memory_order_relaxed);
 }
 
 void Pipeline::finish() {
   cycle();
   cycle();
   assembler_.truncate_open(read_clock().ticks, truncation_reason, *this);
+  // Nothing is open any more: a later session's readers would find these spans again.
+  for (std::uint32_t number = 1; number <= recorder_.ring_count(); ++number)
+    file_.publish_open(number, file_.ring(number).tail.load(std::memory_order_relaxed), {}, true);
   export_batch();
   count();
   const record::Counters& counters = recorder_.counters();
@@ -208,8 +217,8 @@ void Pipeline::finish() {
                      counters.spans_truncated});
   if (counters.spans_dropped > 0) {
     on_error_("telemetry lost " + std::to_string(counters.spans_dropped) + " of " +
-              std::to_string(counters.spans_recorded + recorder_.dropped()) + " spans (" +
-              std::to_string(recorder_.dropped()) + " for want of room, " + std::to_string(refused_) +
+              std::to_string(counters.spans_recorded + lost_for_room()) + " spans (" +
+              std::to_string(lost_for_room()) + " for want of room, " + std::to_string(refused_) +
               " refused by the exporter)");
   }
 }

@@ -54,6 +54,7 @@ class Pipeline : private assemble::SpanSink {
   void finish();
   void wait();
   void count();
+  std::uint64_t lost_for_room() const noexcept;
 
   Options options_;
   std::unique_ptr<exporting::Exporter> exporter_;
@@ -73,6 +74,7 @@ class Pipeline : private assemble::SpanSink {
   std::uint64_t truncated_ = 0;
   std::uint64_t exported_ = 0;
   std::uint64_t refused_ = 0;
+  std::uint64_t dropped_before_ = recorder_.dropped();  // by earlier sessions of this process
   bool busy_ = false;  // the last cycle found much: the next comes sooner
 
   sem_t wake_;

@@ -25,14 +25,25 @@ TEST(Attributes, OfEveryType) {
              "none"_a = std::vector<double>{}, lens::attribute(text, 1));
   });
   const RecordedSpan& span = trace.only("step");
-  const Attributes expected{
-      {"bool", true}, {"int", std::int64_t{-5}}, {"int64", std::numeric_limits<std::int64_t>::min()},
-      {"unsigned", std::int64_t{7}}, {"float", 0.5}, {"double", 1e300}, {"literal", std::string("text")},
-      {"string", text}, {"view", std::string("view")}, {"empty", std::string()},
-      {"temporary", std::string("made at the call")}, {"deferred", std::string("called")}, {"no text", std::string()},
-      {"ints", std::vector<std::int64_t>{1, -2, 3}}, {"doubles", std::vector<double>{0.25, -1}},
-      {"texts", std::vector<std::string>{"", "one", "longer than eight"}}, {"bools", std::vector<bool>{true, false}},
-      {"none", std::vector<std::int64_t>{}}, {"héllo", std::int64_t{1}}};
+  const Attributes expected{{"bool", true},
+                            {"int", std::int64_t{-5}},
+                            {"int64", std::numeric_limits<std::int64_t>::min()},
+                            {"unsigned", std::int64_t{7}},
+                            {"float", 0.5},
+                            {"double", 1e300},
+                            {"literal", std::string("text")},
+                            {"string", text},
+                            {"view", std::string("view")},
+                            {"empty", std::string()},
+                            {"temporary", std::string("made at the call")},
+                            {"deferred", std::string("called")},
+                            {"no text", std::string()},
+                            {"ints", std::vector<std::int64_t>{1, -2, 3}},
+                            {"doubles", std::vector<double>{0.25, -1}},
+                            {"texts", std::vector<std::string>{"", "one", "longer than eight"}},
+                            {"bools", std::vector<bool>{true, false}},
+                            {"none", std::vector<std::int64_t>{}},
+                            {"héllo", std::int64_t{1}}};
   for (const auto& [key, value] : expected) EXPECT_EQ(span.attributes.at(key), value) << key;
   EXPECT_EQ(span.attributes.size(), expected.size());
 }
@@ -135,7 +146,10 @@ TEST(Attributes, ThatHoldSecretsAreRedacted) {
 
 TEST(Attributes, AreRedactedByTheCallersList) {
   const RecordedTrace trace = record(
-      [] { auto span = managed_span(SpanGroup::step, "step", "prompt"_a = "shown", "user.name"_a = "s", "api_key"_a = "shown"); },
+      [] {
+        auto span =
+            managed_span(SpanGroup::step, "step", "prompt"_a = "shown", "user.name"_a = "s", "api_key"_a = "shown");
+      },
       [](Config& config) { config.redacted_keys = {"user.name"}; });
   EXPECT_EQ(trace.only("step").at<std::string>("prompt"), "shown");
   EXPECT_EQ(trace.only("step").at<std::string>("api_key"), "shown");

@@ -109,7 +109,8 @@ TEST(TraceFn, AsksTheGroupAtEachCall) {
 
 TEST(TraceFn, PassesReferencesResultsAndExceptions) {
   const RecordedTrace trace = record("step", [] {
-    auto assign = trace_fn(SpanGroup::step, "assign", [](int& to, std::unique_ptr<int> from) -> int& { return to = *from; });
+    auto assign =
+        trace_fn(SpanGroup::step, "assign", [](int& to, std::unique_ptr<int> from) -> int& { return to = *from; });
     int target = 0;
     EXPECT_EQ(&assign(target, std::make_unique<int>(7)), &target);
     EXPECT_EQ(target, 7);

@@ -20,7 +20,7 @@ struct RecordedTrace {
   Attributes resource;
   std::vector<RecordedSpan> spans;
   std::vector<std::filesystem::path> files;
-  std::vector<std::string> problems;  // of reading: a sound directory has none
+  std::vector<std::string> problems;          // of reading: a sound directory has none
   std::optional<TelemetryCounters> counters;  // as the status file tells; none without one
 
   /// The one span of this name; fails the test when there is none, or more than one.

@@ -32,7 +32,9 @@ TEST(Spans, NestByThread) {
 
 TEST(Spans, LieWithinTheirParentsTime) {
   using namespace std::chrono;
-  const auto now_ns = [] { return std::uint64_t(duration_cast<nanoseconds>(system_clock::now().time_since_epoch()).count()); };
+  const auto now_ns = [] {
+    return std::uint64_t(duration_cast<nanoseconds>(system_clock::now().time_since_epoch()).count());
+  };
   const std::uint64_t before = now_ns();
   const RecordedTrace trace = record([] {
     auto outer = managed_span(SpanGroup::job, "outer");

@@ -83,7 +83,8 @@ TEST(Spans, HaveKindsAndLinks) {
     server.add_link(SpanContext{});
     auto client = start_span(SpanGroup::step, "client", {.kind = SpanKind::client});
     auto producer = start_span(SpanGroup::step, "producer", {.kind = SpanKind::producer});
-    auto consumer = start_span(SpanGroup::step, "consumer", {.kind = SpanKind::consumer}, "group"_a = "g", "name"_a = "n");
+    auto consumer =
+        start_span(SpanGroup::step, "consumer", {.kind = SpanKind::consumer}, "group"_a = "g", "name"_a = "n");
   });
   EXPECT_EQ(trace.only("internal").kind, 1);
   EXPECT_EQ(trace.only("server").kind, 2);

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <set>
+#include <thread>
+
+#include "tests/flow/recorded_trace.h"
+
+namespace lens::tests {
+namespace {
+
+// More than any ring holds before the pipeline comes round: each span carries 60 KB.
+constexpr std::size_t large = 60'000;
+
+TEST(FullRing, DropsTheNewestWholeAndCounts) {
+  constexpr std::uint64_t count = 2000;
+  std::uint64_t kept = 0;
+  const RecordedTrace trace = record(
+      [&] {
+        const std::string text(large, 'x');
+        auto job = managed_span(SpanGroup::job, "job");
+        for (std::uint64_t i = 0; i < count; ++i) {
+          auto span = managed_span(SpanGroup::step, "large", attribute("text_", text), attribute("i", i));
+          kept += span ? 1 : 0;
+          auto inner = managed_span(SpanGroup::optimizer, "inner");
+        }
+      },
+      [](Config& config) { config.on_error = {}; });  // it says that spans were lost
+  EXPECT_EQ(trace.count("large"), kept);
+  EXPECT_EQ(trace.counters->spans_recorded + trace.counters->spans_dropped, 1 + 2 * count);
+  EXPECT_EQ(trace.spans.size(), trace.counters->spans_exported);
+  EXPECT_EQ(trace.counters->spans_truncated, 0u);  // never an end without its begin, nor the reverse
+  EXPECT_FALSE(trace.only("job").truncated());
+  for (const RecordedSpan& span : trace.spans)
+    EXPECT_EQ(span.name == "large" ? span.at<std::string>("text_").size() : large, large);
+}
+
+TEST(FullRing, ThatASpanNeverFitsIsADrop) {
+  const RecordedTrace trace = record(
+      [&] {
+        const std::vector<std::string> texts(100, std::string(large, 'x'));
+        auto job = managed_span(SpanGroup::job, "job");
+        auto span = managed_span(SpanGroup::step, "never", attribute("texts", texts));
+        EXPECT_FALSE(span);
+        EXPECT_EQ(current_context(), job.context());
+        span.set(attribute("more", 1));
+      },
+      [](Config& config) { config.on_error = {}; });
+  EXPECT_EQ(trace.names(), "job");
+  EXPECT_EQ(trace.counters->spans_dropped, 1u);
+}
+
+TEST(Recording, AtAModerateRateDropsNothing) {
+  constexpr int steps = 200, spans_per_step = 100;
+  const RecordedTrace trace = record([] {
+    for (int i = 0; i < steps; ++i) {
+      auto step = managed_span(SpanGroup::step, "step", attribute("iteration", i));
+      for (int j = 1; j < spans_per_step; ++j)
+        auto span =
+            managed_span(MegatronSpanGroup::layer, "layer", attribute("layer", j), attribute("name_", "attention"));
+      // The pace: a loop of nothing but spans would outrun the pipeline.
+      EXPECT_TRUE(graceful_drain(std::chrono::seconds(60)));
+    }
+  });
+  EXPECT_EQ(trace.spans.size(), std::size_t{steps} * spans_per_step);
+  EXPECT_EQ(trace.counters->spans_dropped, 0u);
+}
+
+TEST(ShortThreads, ReuseTheRingsOfThoseThatAreGone) {
+  constexpr int count = 3000;
+  TemporaryDirectory directory;
+  std::filesystem::path rings = directory.path() / "shm";
+  Config config = recording_config(directory.path() / "traces");
+  config.shm_dir = rings;
+  const int status = run_in_child([&] {  // a process has one file of rings for its life; this one begins its own
+    auto telemetry = setup_telemetry(config, {});
+    for (int i = 0; i < count; ++i) {
+      std::thread([] { auto span = managed_span(SpanGroup::step, "short"); }).join();
+      if (i % 100 == 0) telemetry.force_flush(std::chrono::seconds(60));
+    }
+    std::uintmax_t bytes = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(rings)) bytes += entry.file_size();
+    telemetry.shutdown();
+    _exit(bytes > 0 && bytes <= 4u << 20 ? 0 : 1);
+  });
+  EXPECT_EQ(status, 0);
+  const RecordedTrace trace = read_trace(directory.path() / "traces");
+  EXPECT_EQ(trace.spans.size(), std::size_t{count});
+  std::set<std::string> ids;
+  for (const RecordedSpan& span : trace.spans) {
+    EXPECT_EQ(span.parent_id, "");
+    ids.insert(span.span_id);
+  }
+  EXPECT_EQ(ids.size(), std::size_t{count});
+}
+
+TEST(FileSizeLimit, BelowTheRingsIsAnErrorAndNoSignal) {
+  TemporaryDirectory directory;
+  const int status = run_in_child([&] {
+    const rlimit limit{40'000, 40'000};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    try {
+      auto telemetry = setup_telemetry(recording_config(directory.path()), {});
+    } catch (const std::runtime_error&) {
+      _exit(3);
+    }
+  });
+  EXPECT_EQ(WEXITSTATUS(status), 3) << status;
+}
+
+TEST(FullDisk, LetsTrainingGoOnAndCounts) {
+  TemporaryDirectory directory;
+  const int status = run_in_child([&] {
+    Config config = recording_config(directory.path());
+    int failures = 0;
+    config.on_error = [&failures](std::string_view) { ++failures; };
+    auto telemetry = setup_telemetry(config, {});
+    { auto first = managed_span(SpanGroup::job, "the first makes the ring"); }
+    constexpr rlim_t file_bytes = 40'000;
+    const rlimit limit{file_bytes, file_bytes};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    std::uint64_t random = 1;
+    for (int i = 0; i < 2000; ++i) {
+      std::string noise;  // that does not compress
+      for (int j = 0; j < 64; ++j)
+        noise += static_cast<char>(33 + ((random = random * 6364136223846793005u + 1) >> 57) % 90);
+      { auto span = managed_span(SpanGroup::step, "step", attribute("noise", noise)); }
+      if (i % 100 == 99) telemetry.force_flush(std::chrono::seconds(60));
+    }
+    const TelemetryCounters counters = telemetry.counters();
+    telemetry.shutdown();
+    const bool counted = counters.spans_dropped > 0 && counters.spans_exported > 0 &&
+                         counters.spans_dropped + counters.spans_exported == 2001;
+    _exit(counted && failures > 0 ? 0 : 1);
+  });
+  EXPECT_EQ(status, 0);
+  const RecordedTrace trace = read_trace(directory.path());
+  EXPECT_TRUE(trace.problems.empty());
+  EXPECT_GT(trace.spans.size(), 0u);
+  EXPECT_LT(trace.spans.size(), 2000u);
+}
+
+}  // namespace
+}  // namespace lens::tests
