@@ -121,17 +121,16 @@ struct Config {
   // Not in the environment.
   std::reference_wrapper<const Vocabulary> vocabulary = SpanGroup::vocabulary();
   std::chrono::milliseconds shutdown_timeout{5'000};  ///< bounds the whole shutdown
-  /// Receives one line of text for each warning and background failure, on any thread. Empty: nobody is told.
-  std::function<void(std::string_view)> on_error = write_to_standard_error;
+  /// Receives one line of text for each warning and background failure, on any thread. When empty, what set-up and
+  /// shutdown have to say (a mistyped variable, spans that were lost) goes to standard error, and what fails in between
+  /// is only counted.
+  std::function<void(std::string_view)> on_error = {};
   /// String values under these keys become "[REDACTED]", in any case; password, token, secret and key also as the
   /// last part of a key after `.` or `_`.
   std::vector<std::string> redacted_keys = {"prompt",   "input_text", "output_text", "text",
                                             "password", "token",      "secret",      "key"};
   bool replace_running = false;            ///< for tests: a set-up shuts down the one that runs, instead of throwing
   std::vector<std::string> warnings = {};  ///< found by from_env; handed to on_error at set-up
-
-  /// One line, "lens: …", so that a misspelt variable does not pass in silence.
-  LENS_API static void write_to_standard_error(std::string_view line);
 
   /// The user's own directory of shared memory.
   LENS_API static std::string default_shm_dir();

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <stdexcept>
 
 #include "src/setup/environment.h"
@@ -75,10 +74,6 @@ Config Config::from_env(const EnvOptions& options) {
 }
 
 GroupSet Config::resolved_span_groups() const { return vocabulary.get().resolve(span_groups); }
-
-void Config::write_to_standard_error(std::string_view line) {
-  std::fprintf(stderr, "lens: %.*s\n", static_cast<int>(line.size()), line.data());
-}
 
 std::string Config::default_shm_dir() { return "/dev/shm/lens-" + std::to_string(getuid()); }
 

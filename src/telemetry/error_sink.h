@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Background failures on their way to Config::on_error: the same line at most once in ten seconds.
+// What the library has to say, on its way to Config::on_error. Background failures: the same line at most once in ten
+// seconds.
 #pragma once
 
 #include <chrono>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -13,6 +15,12 @@
 namespace lens::telemetry {
 
 using ErrorSink = std::function<void(std::string_view)>;
+
+/// Where set-up and shutdown say what the program's owner must know: a mistyped variable, spans that were lost.
+inline ErrorSink announcing(const ErrorSink& on_error) {
+  if (on_error) return on_error;
+  return [](std::string_view line) { std::fprintf(stderr, "lens: %.*s\n", static_cast<int>(line.size()), line.data()); };
+}
 
 inline ErrorSink rate_limited(ErrorSink sink) {
   if (!sink) return [](std::string_view) {};

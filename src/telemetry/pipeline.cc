@@ -52,10 +52,12 @@ class BlockSignals {
 
 }  // namespace
 
-Pipeline::Pipeline(Options options, std::unique_ptr<exporting::Exporter> exporter, exporting::ErrorSink on_error)
+Pipeline::Pipeline(Options options, std::unique_ptr<exporting::Exporter> exporter, exporting::ErrorSink on_error,
+                   exporting::ErrorSink announce)
     : options_(std::move(options)),
       exporter_(std::move(exporter)),
       on_error_(std::move(on_error)),
+      announce_(std::move(announce)),
       assembler_(recorder_.keys(), first_time_line()),
       encoder_(record::Names::text, [this](std::uint64_t ticks) { return assembler_.time().unix_ns(ticks); },
                options_.limits, std::move(options_.redacted_keys)) {
@@ -216,7 +218,7 @@ void Pipeline::finish() {
   exporter_->finish({counters.spans_recorded, counters.spans_exported, counters.spans_dropped,
                      counters.spans_truncated});
   if (counters.spans_dropped > 0) {
-    on_error_("telemetry lost " + std::to_string(counters.spans_dropped) + " of " +
+    announce_("telemetry lost " + std::to_string(counters.spans_dropped) + " of " +
               std::to_string(counters.spans_recorded + lost_for_room()) + " spans (" +
               std::to_string(lost_for_room()) + " for want of room, " + std::to_string(refused_) +
               " refused by the exporter)");

@@ -29,7 +29,9 @@ class Pipeline : private assemble::SpanSink {
     std::vector<std::string> redacted_keys;
   };
 
-  Pipeline(Options options, std::unique_ptr<exporting::Exporter> exporter, exporting::ErrorSink on_error);
+  /// `on_error` hears of failures on the way, `announce` what was lost in the end.
+  Pipeline(Options options, std::unique_ptr<exporting::Exporter> exporter, exporting::ErrorSink on_error,
+           exporting::ErrorSink announce);
   /// The thread must have stopped.
   ~Pipeline();
 
@@ -59,6 +61,7 @@ class Pipeline : private assemble::SpanSink {
   Options options_;
   std::unique_ptr<exporting::Exporter> exporter_;
   exporting::ErrorSink on_error_;
+  exporting::ErrorSink announce_;  // at the end
   record::Recorder& recorder_ = record::Recorder::instance();
   record::RingFile& file_ = *recorder_.file();
   assemble::Assembler assembler_;

@@ -54,8 +54,8 @@ otlp::Limits limits_of(const SpanLimits& limits) noexcept {
 }  // namespace
 
 Session::Session(const setup::Plan& plan, const Config& config) : plan_(plan), config_(config) {
-  if (config_.on_error)
-    for (const std::string& warning : plan_.warnings) config_.on_error(warning);
+  const auto announce = telemetry::announcing(config_.on_error);
+  for (const std::string& warning : plan_.warnings) announce(warning);
   if (!plan_.exports || !config_.traces_enabled) return;  // spans are all that there is to record so far
   start();
   detail::GroupRegistry::instance().open(plan_.groups);
@@ -87,16 +87,18 @@ void Session::start() {
   recording.shm_dir = config_.shm_dir;
   recording.resource = envelope.resource();
   recording.scope = envelope.scope();
+  for (const std::string& key : config_.redacted_keys) recording.redacted_keys += key + '\n';
   recording.trace_directory = std::filesystem::absolute(plan_.file_dir);
   std::string problem;
   if (!record::Recorder::instance().start(recording, problem)) throw std::runtime_error(problem);
-  if (!problem.empty()) on_error("rings are in private memory, unseen by other programs: " + problem);
+  const auto announce = telemetry::announcing(config_.on_error);
+  if (!problem.empty()) announce("rings are in private memory, unseen by other programs: " + problem);
 
   telemetry::Pipeline::Options options;
   options.schedule_delay = config_.standard.span_batch.schedule_delay;
   options.limits = limits_of(config_.standard.span_limits);
   options.redacted_keys = config_.redacted_keys;
-  pipeline_ = std::make_unique<telemetry::Pipeline>(std::move(options), std::move(exporter), on_error);
+  pipeline_ = std::make_unique<telemetry::Pipeline>(std::move(options), std::move(exporter), on_error, announce);
 }
 
 bool Session::flush(std::chrono::milliseconds timeout) noexcept {

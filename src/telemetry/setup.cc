@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "src/setup/plan.h"
+#include "src/telemetry/error_sink.h"
 #include "src/telemetry/session.h"
 
 namespace lens {
@@ -102,8 +103,8 @@ TelemetryHandle setup_telemetry(const Config& config, const Rank& rank, const Re
   TelemetryHandle handle;
   if (!config.enabled || config.standard.sdk_disabled) {
     // A mistyped variable may be why it is disabled.
-    if (config.on_error)
-      for (const std::string& warning : plan.warnings) config.on_error(warning);
+    const auto announce = telemetry::announcing(config.on_error);
+    for (const std::string& warning : plan.warnings) announce(warning);
     return handle;
   }
   std::lock_guard lock(active().mutex);
