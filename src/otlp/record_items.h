@@ -3,7 +3,6 @@
 // is visited only when it lies whole within the record.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -31,12 +30,15 @@ inline std::size_t text_array_bytes(const std::byte* payload, std::size_t count,
     if (end - at < 4) return std::numeric_limits<std::size_t>::max();  // not whole
     std::uint32_t size;
     std::memcpy(&size, at, 4);
-    at += std::min<std::size_t>(detail::padded(4 + std::uint64_t{size}), static_cast<std::size_t>(end - at));
+    const std::uint64_t bytes = detail::padded(4 + std::uint64_t{size});
+    if (bytes > static_cast<std::size_t>(end - at)) return std::numeric_limits<std::size_t>::max();
+    at += bytes;
   }
   return static_cast<std::size_t>(at - payload);
 }
 
-inline std::size_t payload_bytes(const detail::ItemHeader& header, const std::byte* payload, const std::byte* end) noexcept {
+inline std::size_t payload_bytes(const detail::ItemHeader& header, const std::byte* payload,
+                                 const std::byte* end) noexcept {
   switch (header.type) {
     case detail::ItemType::boolean:
     case detail::ItemType::integer:
@@ -44,21 +46,16 @@ inline std::size_t payload_bytes(const detail::ItemHeader& header, const std::by
     case detail::ItemType::floating:
     case detail::ItemType::position:
     case detail::ItemType::kind:
-    case detail::ItemType::time:
-      return 8;
+    case detail::ItemType::time: return 8;
     case detail::ItemType::string:
-    case detail::ItemType::status:
-      return detail::padded(header.count);
+    case detail::ItemType::status: return detail::padded(header.count);
     case detail::ItemType::boolean_array:
     case detail::ItemType::integer_array:
     case detail::ItemType::unsigned_array:
-    case detail::ItemType::floating_array:
-      return std::size_t{header.count} * 8;
-    case detail::ItemType::string_array:
-      return text_array_bytes(payload, header.count, end);
+    case detail::ItemType::floating_array: return std::size_t{header.count} * 8;
+    case detail::ItemType::string_array: return text_array_bytes(payload, header.count, end);
     case detail::ItemType::parent:
-    case detail::ItemType::link:
-      return 24;
+    case detail::ItemType::link: return 24;
   }
   return static_cast<std::size_t>(end - payload);  // of a later version: nothing behind it can be read
 }
