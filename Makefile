@@ -16,20 +16,23 @@ demo: build  ## Train a small GPT on 4 ranks, traced, and report where the time 
 	$(RELEASE)/bin/lens run -n $(RANKS) --span-groups $(SPAN_GROUPS) -- $(RELEASE)/bin/gpt $(DEMO_FLAGS)
 	@scripts/demo-hints
 
-test: build  ## Run every check and every test
+test: setup $(RELEASE)/build.ninja  ## Run every check and every test
+	@cmake --build $(RELEASE)
 	@scripts/test
 
 build: setup $(RELEASE)/build.ninja  ## Build the library, the program lens and the trainer
-	@cmake --build $(RELEASE)
+	@cmake --build $(RELEASE) --target lens lens_program gpt
 
 bench: build  ## Measure what recording costs, and what the trainer feels of it
+	@cmake --build $(RELEASE) --target bench/all
 	@scripts/bench $(RELEASE)
 	@scripts/bench-trainer
 
 format: setup  ## Format the C++ sources in place
 	@scripts/sources | xargs clang-format -i
 
-check: build  ## Check format, include rules, licence lines, and warnings with g++ and clang
+check: setup $(RELEASE)/build.ninja  ## Check format, include rules, licence lines, and warnings with g++ and clang
+	@cmake --build $(RELEASE)
 	@scripts/check
 
 setup:
