@@ -176,7 +176,7 @@ TEST_F(AssemblerTest, TruncatesInnermostFirst) {
 TEST_F(AssemblerTest, StopsAtARecordThatIsNotWhole) {
   const Position scope = ring_.begin(1, 10);
   ring_.end(scope, 20);
-  ring_.bytes().resize(ring_.bytes().size() - 8);
+  for (int i = 0; i < 8; ++i) ring_.bytes().pop_back();
   cycle({&ring_});
   EXPECT_TRUE(ended_.empty());
   EXPECT_EQ(assembler_.malformed_count(), 1u);
