@@ -70,7 +70,7 @@ otlp::SpanRecord record_of(const OpenSpan& span, std::int64_t duration_ns) {
   record.parent_is_remote = span.parent_is_remote;
   record.name = span.name;
   record.start_unix_ns = span.start_unix_ns;
-  record.end_unix_ns = span.start_unix_ns + duration_ns;
+  record.end_unix_ns = wrapping_sum(span.start_unix_ns, duration_ns);
   record.items = span.items;
   record.later = {span.later.data(), span.later.size()};
   return record;
@@ -167,7 +167,8 @@ void Assembler::describe(OpenSpan& span, Position position, const RecordHeader& 
   span.start_monotonic_ns = time_.monotonic_ns(header.ticks);
   span.start_unix_ns = time_.unix_ns(header.ticks);
   if (placement.has_time) {
-    span.start_monotonic_ns += placement.unix_ns - span.start_unix_ns;
+    const std::int64_t earlier_ns = wrapping_difference(placement.unix_ns, span.start_unix_ns);
+    span.start_monotonic_ns = wrapping_sum(span.start_monotonic_ns, earlier_ns);
     span.start_unix_ns = placement.unix_ns;
   }
   if (span.is_activation) {
@@ -217,9 +218,9 @@ void Assembler::finish(OpenSpan& span, std::int64_t end_monotonic_ns, std::span<
   if (span.is_activation) return;
   // The end is the start and what passed in between: neither a step of the system clock nor a counter that began anew
   // makes a negative duration. Only times that the program gave can be inverted.
-  std::int64_t duration_ns = std::max<std::int64_t>(end_monotonic_ns - span.start_monotonic_ns, 0);
+  std::int64_t duration_ns = std::max<std::int64_t>(wrapping_difference(end_monotonic_ns, span.start_monotonic_ns), 0);
   if (const Placement placement = placement_of(items); placement.has_time)
-    duration_ns = placement.unix_ns - span.start_unix_ns;
+    duration_ns = wrapping_difference(placement.unix_ns, span.start_unix_ns);
   sink.on_span(record_of(span, duration_ns));
 }
 
@@ -297,7 +298,7 @@ void Assembler::truncate_open(std::uint64_t ticks, std::string_view reason, Span
     return left->start_monotonic_ns > right->start_monotonic_ns;
   });
   for (OpenSpan* span : open) {
-    const std::int64_t duration_ns = std::max<std::int64_t>(time_.monotonic_ns(ticks) - span->start_monotonic_ns, 0);
+    const std::int64_t duration_ns = std::max<std::int64_t>(wrapping_difference(time_.monotonic_ns(ticks), span->start_monotonic_ns), 0);
     otlp::SpanRecord record = record_of(*span, duration_ns);
     record.truncated = true;
     record.truncation_reason = reason;

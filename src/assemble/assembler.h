@@ -54,6 +54,8 @@ class Assembler {
   bool save_open(detail::Position ring, std::size_t room, base::Buffer& entries) const;
   /// The reverse, into an assembler that has seen nothing of the ring. Stops at the first entry that makes no sense.
   void restore_open(detail::Position ring, std::span<const std::byte> entries);
+  /// Whether records wait for the next cycle.
+  bool has_waiting() const noexcept { return !elsewhere_.empty(); }
   /// Visits what is open: each ring's scopes, outermost first, then spans that are no scopes.
   void for_each_open(const std::function<void(const OpenSpan&)>& visit) const;
 

@@ -35,6 +35,8 @@ bool append_span(OpenKind kind, const OpenSpan& span, std::size_t room, base::Bu
   entry.trace[1] = span.trace.low;
   entry.parent = span.parent;
   entry.flags = span.flags | (span.parent_is_remote ? remote_parent : 0);
+  entry.start_unix_ns = span.start_unix_ns;
+  entry.start_monotonic_ns = span.start_monotonic_ns;
   const std::span<const std::byte> later{span.later.data(), span.later.size()};
   return append_entry(entry, span.begin, span.items, later, room, entries) ||
          append_entry(entry, span.begin, {}, {}, room, entries);  // rather without attributes than not at all
@@ -80,12 +82,17 @@ void Assembler::restore_open(Position ring, std::span<const std::byte> entries) 
     RecordHeader header;
     std::memcpy(&header, begin.data(), sizeof header);
     if (entry.kind == OpenKind::elsewhere) {
-      if (header.bytes() != begin.size()) continue;
+      if (header.bytes() != begin.size()) {
+        ++malformed_count_;
+        continue;
+      }
       defer(ring, entry.position, begin, true);
       continue;
     }
     OpenSpan span;
     describe(span, entry.position, header, begin.subspan(sizeof header), nullptr);
+    span.start_unix_ns = entry.start_unix_ns;
+    span.start_monotonic_ns = entry.start_monotonic_ns;
     if (!span.is_activation) {
       span.trace = {entry.trace[0], entry.trace[1]};
       span.parent = entry.parent;

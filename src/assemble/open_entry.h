@@ -22,7 +22,10 @@ struct OpenEntry {
   std::uint64_t parent;
   std::uint32_t flags;  // W3C trace flags; bit 8: the parent is remote
   std::uint32_t begin_bytes;
+  // The start as it was reckoned then: the present rate, carried back over hours, would be off by milliseconds.
+  std::int64_t start_unix_ns;
+  std::int64_t start_monotonic_ns;
 };
-static_assert(sizeof(OpenEntry) == 48);
+static_assert(sizeof(OpenEntry) == 64);
 
 }  // namespace lens::assemble

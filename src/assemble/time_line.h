@@ -3,6 +3,7 @@
 // continuous, never runs backwards and follows the system clock's drift.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace lens::assemble {
@@ -13,11 +14,19 @@ struct ClockReading {
   std::int64_t unix_ns = 0;
 };
 
+// Times of a damaged file, or far from the epoch because a program said so, may overflow: then they wrap.
+constexpr std::int64_t wrapping_sum(std::int64_t left, std::int64_t right) noexcept {
+  return std::int64_t(std::uint64_t(left) + std::uint64_t(right));
+}
+constexpr std::int64_t wrapping_difference(std::int64_t left, std::int64_t right) noexcept {
+  return std::int64_t(std::uint64_t(left) - std::uint64_t(right));
+}
+
 class TimeLine {
  public:
   /// `ns_per_tick` serves until there are two readings far enough apart to measure it.
   explicit TimeLine(const ClockReading& first, double ns_per_tick = 1.0) noexcept
-      : from_(first), to_(first), ns_per_tick_(ns_per_tick), unix_offset_ns_(first.unix_ns - first.monotonic_ns) {}
+      : from_(first), to_(first), ns_per_tick_(ns_per_tick), unix_offset_ns_(wrapping_difference(first.unix_ns, first.monotonic_ns)) {}
 
   /// Times asked from now on mostly lie between the last reading and this one.
   void advance(const ClockReading& reading) noexcept {
@@ -35,9 +44,11 @@ class TimeLine {
   }
 
   std::int64_t monotonic_ns(std::uint64_t ticks) const noexcept {
-    return from_.monotonic_ns + std::int64_t(double(std::int64_t(ticks - from_.ticks)) * ns_per_tick_);
+    constexpr double most = 9e18;
+    const double passed = double(std::int64_t(ticks - from_.ticks)) * ns_per_tick_;
+    return wrapping_sum(from_.monotonic_ns, std::int64_t(std::clamp(passed, -most, most)));
   }
-  std::int64_t unix_ns(std::uint64_t ticks) const noexcept { return monotonic_ns(ticks) + unix_offset_ns_; }
+  std::int64_t unix_ns(std::uint64_t ticks) const noexcept { return wrapping_sum(monotonic_ns(ticks), unix_offset_ns_); }
   double ns_per_tick() const noexcept { return ns_per_tick_; }
 
  private:

@@ -36,6 +36,7 @@ struct Counters {
   std::atomic<std::uint64_t> spans_exported;  // accepted by the exporter's destination
   std::atomic<std::uint64_t> spans_dropped;   // no room in a ring, or refused by the destination
   std::atomic<std::uint64_t> spans_truncated;
+  std::atomic<std::uint64_t> ring_drops;  // how much of what the rings' headers count is in spans_dropped
 };
 
 /// What was open when everything before `tail` had been drained: OpenEntry records (src/assemble/open_entry.h).
@@ -58,6 +59,7 @@ struct FileHeader {
   std::uint64_t envelope_offset;  // resource and scope as they stand in a request: field 1 of ResourceSpans, then field
   std::uint64_t resource_bytes;   // 1 of ScopeSpans
   std::uint64_t scope_bytes;
+  std::uint64_t redaction_bytes;  // then the keys whose text is redacted, one a line; 0: the library's own list
   std::uint64_t batch_offset;  // spans that have ended and are not exported yet: encoded ScopeSpans.spans elements
   std::uint64_t batch_room;
   std::atomic<std::uint64_t> batch_bytes;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "lens/recorder.h"
+#include "src/record/ring_file.h"
 
 namespace lens {
 namespace detail {
@@ -39,6 +40,7 @@ constinit std::array<std::atomic<const Entry*>, slot_count> by_hash{};
 constinit std::array<std::atomic<const Entry*>, max_names + 1> by_id{};
 constinit std::atomic<std::uint32_t> used{0};
 constinit std::mutex adding;
+constinit RingFile* published_to = nullptr;  // under `adding`
 
 const Entry* find(std::string_view text, std::uint64_t hash, std::size_t& slot) noexcept {
   // Acquire pairs with the release in `add`: an entry is complete before it is seen.
@@ -53,6 +55,8 @@ std::uint32_t add(std::string_view text, std::uint64_t hash) {
   if (const Entry* entry = find(text, hash, slot)) return entry->id;
   const std::uint32_t id = used.load(std::memory_order_relaxed) + 1;
   const auto* entry = new Entry{hash, id, std::string(text)};
+  // In the file before anybody can record it: a process may die at the next instruction.
+  if (published_to) published_to->add_name(text);
   by_id[id].store(entry, std::memory_order_release);
   by_hash[slot].store(entry, std::memory_order_release);
   used.store(id, std::memory_order_release);
@@ -84,6 +88,15 @@ std::string_view Names::text(std::uint32_t id) noexcept {
   const Entry* entry = id <= max_names ? by_id[id].load(std::memory_order_acquire) : nullptr;
   return entry ? std::string_view(entry->text) : std::string_view("lens.unknown_name");
 }
+
+void Names::publish_to(RingFile* file) noexcept {
+  std::lock_guard lock(adding);
+  published_to = file;
+  if (!file) return;
+  for (std::uint32_t id = 1; id <= count(); ++id) file->add_name(text(id));
+}
+
+void Names::forget_file_after_fork() noexcept { published_to = nullptr; }
 
 void Names::lock_for_fork() { adding.lock(); }
 void Names::unlock_after_fork() { adding.unlock(); }

@@ -71,10 +71,10 @@ bool Recorder::start(const RecorderOptions& options, std::string& problem) {
     file_ = RingFile::create({options.shm_dir, file_name(options, now.unix_ns)}, problem);
     if (!file_) return false;
     keys_ = random_keys();
-    names_published_ = 0;
+    Names::publish_to(file_.get());
   }
   describe(file_->header(), options, keys_, now.unix_ns);
-  file_->set_envelope(options.resource, options.scope);
+  file_->set_envelope(options.resource, options.scope, options.redacted_keys);
   file_->header().state.store(FileState::recording, std::memory_order_release);
   detail::recording.store(true, std::memory_order_release);
   return true;
@@ -101,7 +101,7 @@ std::uint32_t Recorder::acquire_ring() noexcept {
     if (file_->ring(number).state.compare_exchange_strong(free, RingState::owned, std::memory_order_acquire))
       return number;
   }
-  if (made == RingFile::max_rings || !file_->make_ring(made + 1)) return 0;
+  if (made == RingFile::max_rings || !make_ring(made + 1)) return 0;
   const std::uint32_t number = made + 1;
   RingHeader& ring = file_->ring(number);
   const auto first = detail::Position(epoch_ << 8 | number) << detail::position_ring_shift;
@@ -112,16 +112,17 @@ std::uint32_t Recorder::acquire_ring() noexcept {
   return number;
 }
 
-void Recorder::release_ring(std::uint32_t number) noexcept {
-  file_->ring(number).state.store(RingState::free, std::memory_order_release);
+// Where there is no room, a thread comes back with each of its spans: not with a system call each time.
+bool Recorder::make_ring(std::uint32_t number) noexcept {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < no_room_until_) return false;
+  if (file_->make_ring(number)) return true;
+  no_room_until_ = now + std::chrono::seconds(1);
+  return false;
 }
 
-void Recorder::publish_names() noexcept {
-  const std::uint32_t count = Names::count();
-  while (names_published_ < count && !names_full_) {
-    names_full_ = !file_->add_name(Names::text(names_published_ + 1));
-    if (!names_full_) ++names_published_;
-  }
+void Recorder::release_ring(std::uint32_t number) noexcept {
+  file_->ring(number).state.store(RingState::free, std::memory_order_release);
 }
 
 void Recorder::publish_clock(std::uint64_t ticks, std::int64_t monotonic_ns, std::int64_t unix_ns,
@@ -162,11 +163,12 @@ void Recorder::after_fork_in_parent() {
 void Recorder::after_fork_in_child() {
   Recorder& self = instance();
   forget_thread();
+  Names::forget_file_after_fork();
   self.file_.reset();
   self.made_.store(0, std::memory_order_relaxed);
   self.dropped_without_ring_.store(0, std::memory_order_relaxed);
   self.epoch_ = (self.epoch_ + 1) & 0xff;
-  self.names_full_ = false;
+  self.no_room_until_ = {};
   after_fork_in_parent();
 }
 

@@ -7,6 +7,7 @@
 // Ownership: never destroyed: late static destructors may still trace.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -24,6 +25,7 @@ struct RecorderOptions {
   int local_rank = 0;
   std::string shm_dir = {};  // empty: private memory
   std::string resource = {}, scope = {};  // as they stand in a request, for who recovers what this process leaves
+  std::string redacted_keys = {};  // one a line, for the same reader
   std::string trace_directory = {}, trace_file = {};
 };
 
@@ -51,8 +53,6 @@ class Recorder {
   /// Rings 1 to ring_count() have been made.
   std::uint32_t ring_count() const noexcept { return made_.load(std::memory_order_acquire); }
 
-  /// Names interned so far are copied to the file, for readers outside.
-  void publish_names() noexcept;
   /// Time of records: stores a new calibration for readers outside.
   void publish_clock(std::uint64_t ticks, std::int64_t monotonic_ns, std::int64_t unix_ns, double ns_per_tick) noexcept;
   Counters& counters() const noexcept { return file_->header().counters; }
@@ -66,6 +66,7 @@ class Recorder {
 
  private:
   Recorder();
+  bool make_ring(std::uint32_t number) noexcept;
   static void before_fork();
   static void after_fork_in_parent();
   static void after_fork_in_child();
@@ -77,8 +78,7 @@ class Recorder {
   std::uint32_t epoch_ = 0;  // which process of a line of forks; part of every position
   std::atomic<std::uint32_t> made_{0};
   std::atomic<std::uint64_t> dropped_without_ring_{0};
-  std::uint32_t names_published_ = 0;
-  bool names_full_ = false;
+  std::chrono::steady_clock::time_point no_room_until_{};
 };
 
 /// The ring's number within its file.

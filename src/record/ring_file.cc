@@ -186,12 +186,17 @@ void RingFile::publish_open(std::uint32_t number, std::uint64_t tail, std::strin
   header.open_version.store(version, std::memory_order_release);
 }
 
-bool RingFile::set_envelope(std::string_view resource, std::string_view scope) noexcept {
-  if (resource.size() + scope.size() > envelope_bytes) return false;
-  memcpy(base_ + envelope_offset, resource.data(), resource.size());
-  memcpy(base_ + envelope_offset + resource.size(), scope.data(), scope.size());
+bool RingFile::set_envelope(std::string_view resource, std::string_view scope,
+                            std::string_view redacted_keys) noexcept {
+  if (resource.size() + scope.size() + redacted_keys.size() > envelope_bytes) return false;
+  std::byte* at = base_ + envelope_offset;
+  for (const std::string_view part : {resource, scope, redacted_keys}) {
+    memcpy(at, part.data(), part.size());
+    at += part.size();
+  }
   header().resource_bytes = resource.size();
   header().scope_bytes = scope.size();
+  header().redaction_bytes = redacted_keys.size();
   return true;
 }
 

@@ -46,11 +46,11 @@ class RingFile {
   void publish_open(std::uint32_t number, std::uint64_t tail, std::string_view entries, bool complete) noexcept;
   std::uint64_t open_room(std::uint32_t number) const noexcept { return ring(number).open_room; }
 
-  /// Stores resource and scope, as they stand in a request. False when they do not fit: what is recovered of this
-  /// process will lack them.
-  bool set_envelope(std::string_view resource, std::string_view scope) noexcept;
+  /// Stores resource and scope, as they stand in a request, and the keys to redact, one a line. False when they do not
+  /// fit: what is recovered of this process will lack them, and be redacted by the library's own list.
+  bool set_envelope(std::string_view resource, std::string_view scope, std::string_view redacted_keys) noexcept;
 
-  /// Appends an interned name for readers outside; false when the region is full.
+  /// Appends an interned name for readers outside; false when the region is full. One thread at a time.
   bool add_name(std::string_view text) noexcept;
 
   const std::string& path() const noexcept { return path_; }
@@ -64,6 +64,7 @@ class RingFile {
   std::byte* data_[max_rings + 1] = {};
   std::byte* open_[max_rings + 1] = {};
   std::string path_;  // empty: private memory
+  bool names_full_ = false;
 };
 
 }  // namespace lens::record

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -20,6 +21,8 @@ using std::chrono::steady_clock;
 constexpr std::uint64_t full_batch_bytes = 512 << 10;
 // A ring of 1 MiB takes 9 ms of a thread that records a million spans a second.
 constexpr std::chrono::milliseconds busy_interval{1}, idle_interval{4};
+// Of the time that shutdown has, what is left for keeping on disk what could not be sent.
+constexpr std::chrono::milliseconds longest_reserve{500};
 constexpr std::string_view truncation_reason = "telemetry was shut down while the span was open";
 
 assemble::ClockReading read_clock() noexcept {
@@ -82,6 +85,7 @@ std::uint64_t Pipeline::request_flush() noexcept {
 }
 
 bool Pipeline::stop(steady_clock::time_point deadline) noexcept {
+  deadline_ = deadline;
   stop_requested_.store(true, std::memory_order_release);
   sem_post(&wake_);
   while (!stopped_.load(std::memory_order_acquire)) {
@@ -97,15 +101,11 @@ void Pipeline::run() noexcept {
     const std::uint64_t flush = flush_requested_.load(std::memory_order_acquire);
     try {
       cycle();
-      if (flush != flush_done_.load(std::memory_order_relaxed)) {
-        cycle();  // what came from other threads is applied one cycle late
-        export_batch();
-        exporter_->flush();
-        count();
-        flush_done_.store(flush, std::memory_order_release);
-      } else if (batched_ > 0 && steady_clock::now() - batch_began_ >= options_.schedule_delay) {
-        export_batch();
-      }
+      if (flush != flush_begun_) begin_flush(flush);
+      if (batched_ > 0 && steady_clock::now() - batch_began_ >= options_.schedule_delay) export_batch();
+      exporter_->poll();
+      count();
+      if (exporter_->is_flushed()) flush_done_.store(flush_begun_, std::memory_order_release);
     } catch (const std::bad_alloc&) {
       on_error_("out of memory in the pipeline; spans were lost");
     }
@@ -120,7 +120,24 @@ void Pipeline::run() noexcept {
   stopped_.store(true, std::memory_order_release);
 }
 
+void Pipeline::begin_flush(std::uint64_t number) {
+  cycle();  // what came from other threads is applied one cycle late
+  export_batch();
+  exporter_->flush();
+  flush_begun_ = number;
+}
+
 void Pipeline::cycle() {
+  busy_ = false;
+  // What other rings' spans are told waits for the next drain. Where more waits than the file has room to list, that
+  // comes at once: until then the room stays with the ring, whose records are the only copy.
+  constexpr int most_drains = 4;
+  for (int drains = 1; drain(), !give_back(drains == most_drains); ++drains) {
+  }
+  if (batch().size() >= full_batch_bytes) export_batch();
+}
+
+void Pipeline::drain() {
   const std::uint32_t rings = recorder_.ring_count();
   Heads heads{};
   // Acquire: the records up to a head are complete. Read before the clock, which is then later than all of them.
@@ -129,35 +146,38 @@ void Pipeline::cycle() {
   const assemble::ClockReading now = read_clock();
   assembler_.begin_cycle(now);
   recorder_.publish_clock(now.ticks, now.monotonic_ns, now.unix_ns, assembler_.time().ns_per_tick());
-  busy_ = false;
   for (std::uint32_t number = 1; number <= rings; ++number) {
     const record::RingHeader& ring = file_.ring(number);
-    const detail::Position tail = ring.tail.load(std::memory_order_relaxed);
-    const std::uint64_t bytes = heads[number] - tail;
+    if (drained_[number] == 0) drained_[number] = ring.tail.load(std::memory_order_relaxed);
+    const detail::Position from = std::exchange(drained_[number], heads[number]);
+    const std::uint64_t bytes = heads[number] - from;
     if (bytes == 0) continue;
     busy_ |= bytes > ring.data_bytes / 8;
-    assembler_.take(tail, {file_.data(number) + (tail & (ring.data_bytes - 1)), bytes}, *this);
+    assembler_.take(from, {file_.data(number) + (from & (ring.data_bytes - 1)), bytes}, *this);
   }
   assembler_.end_cycle(*this);
-  give_back(heads);
-  if (batch().size() >= full_batch_bytes) export_batch();
-  count();
 }
 
 // First says what is open, then gives the drained room back: whoever finds the process dead starts from the `tail` of
 // the open spans, behind which nothing has been overwritten.
-void Pipeline::give_back(const Heads& heads) {
-  std::array<bool, std::tuple_size_v<Heads>> changed{};
-  for (const detail::Position position : assembler_.take_touched()) changed.at(record::ring_number(position)) = true;
-  for (std::uint32_t number = 1; number < heads.size() && heads[number] != 0; ++number) {
+bool Pipeline::give_back(bool incomplete_too) {
+  bool all = true;
+  for (const detail::Position position : assembler_.take_touched()) changed_.at(record::ring_number(position)) = true;
+  for (std::uint32_t number = 1; number < drained_.size() && drained_[number] != 0; ++number) {
     record::RingHeader& ring = file_.ring(number);
-    if (heads[number] == ring.tail.load(std::memory_order_relaxed) && !changed[number]) continue;
+    if (drained_[number] == ring.tail.load(std::memory_order_relaxed) && !changed_[number]) continue;
     open_.clear();
-    const bool complete = assembler_.save_open(heads[number], file_.open_room(number), open_);
-    file_.publish_open(number, heads[number], open_.view(), complete);
+    const bool complete = assembler_.save_open(drained_[number], file_.open_room(number), open_);
+    if (!complete && !incomplete_too && assembler_.has_waiting()) {
+      all = false;
+      continue;
+    }
+    changed_[number] = false;
+    file_.publish_open(number, drained_[number], open_.view(), complete);
     // Release: the reads of these bytes are over before their owner overwrites them.
-    ring.tail.store(heads[number], std::memory_order_release);
+    ring.tail.store(drained_[number], std::memory_order_release);
   }
+  return all;
 }
 
 std::string_view Pipeline::batch() const noexcept {
@@ -172,36 +192,36 @@ void Pipeline::on_span(const otlp::SpanRecord& span) {
   encoder_.encode(span, encoded_);
   record::FileHeader& header = file_.header();
   if (batch().size() + encoded_.size() > header.batch_room) export_batch();
-  if (encoded_.size() > header.batch_room) return export_spans(encoded_.view(), 1);
+  if (encoded_.size() > header.batch_room) return exporter_->export_spans(encoded_.view(), 1);
   if (batched_ == 0) batch_began_ = steady_clock::now();
   const std::uint64_t bytes = batch().size();
   std::memcpy(file_.batch() + bytes, encoded_.data(), encoded_.size());
   ++batched_;
   // Release: whoever finds the process dead sees whole spans.
   header.batch_bytes.store(bytes + encoded_.size(), std::memory_order_release);
+  if (batched_ == options_.max_batch_spans) export_batch();
 }
 
 void Pipeline::export_batch() {
-  if (batched_ > 0) export_spans(batch(), batched_);
+  if (batched_ > 0) exporter_->export_spans(batch(), batched_);
   batched_ = 0;
   file_.header().batch_bytes.store(0, std::memory_order_release);
-}
-
-void Pipeline::export_spans(std::string_view spans, std::uint64_t count) {
-  const std::uint64_t taken = exporter_->export_spans(spans, count);
-  exported_ += taken;
-  refused_ += count - taken;
 }
 
 // Rings outlive a session, and so do their counts.
 std::uint64_t Pipeline::lost_for_room() const noexcept { return recorder_.dropped() - dropped_before_; }
 
 void Pipeline::count() {
+  const exporting::ExportCounts news = exporter_->take_counts();
+  exported_ += news.exported;
+  refused_ += news.refused;
   record::Counters& counters = recorder_.counters();
   counters.spans_recorded.store(recorded_, std::memory_order_relaxed);
   counters.spans_truncated.store(truncated_, std::memory_order_relaxed);
   counters.spans_exported.store(exported_, std::memory_order_relaxed);
-  counters.spans_dropped.store(lost_for_room() + refused_, std::memory_order_relaxed);
+  const std::uint64_t ring_drops = recorder_.dropped();
+  counters.spans_dropped.store(ring_drops - dropped_before_ + refused_, std::memory_order_relaxed);
+  counters.ring_drops.store(ring_drops, std::memory_order_relaxed);
 }
 
 void Pipeline::finish() {
@@ -212,9 +232,10 @@ void Pipeline::finish() {
   for (std::uint32_t number = 1; number <= recorder_.ring_count(); ++number)
     file_.publish_open(number, file_.ring(number).tail.load(std::memory_order_relaxed), {}, true);
   export_batch();
+  const auto left = deadline_ - steady_clock::now();
+  exporter_->drain(deadline_ - std::min<steady_clock::duration>(longest_reserve, left / 4));
   count();
   const record::Counters& counters = recorder_.counters();
-  exporter_->flush();
   exporter_->finish({counters.spans_recorded, counters.spans_exported, counters.spans_dropped,
                      counters.spans_truncated});
   if (counters.spans_dropped > 0) {
@@ -228,7 +249,7 @@ void Pipeline::finish() {
 void Pipeline::wait() {
   timespec until;
   clock_gettime(CLOCK_MONOTONIC, &until);
-  const auto interval = std::chrono::nanoseconds(busy_ ? busy_interval : idle_interval);
+  const auto interval = std::chrono::nanoseconds(busy_ || exporter_->is_busy() ? busy_interval : idle_interval);
   until.tv_nsec += interval.count();
   if (until.tv_nsec >= 1'000'000'000) {
     ++until.tv_sec;

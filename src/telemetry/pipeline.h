@@ -25,6 +25,7 @@ class Pipeline : private assemble::SpanSink {
  public:
   struct Options {
     std::chrono::milliseconds schedule_delay{5000};  // a span waits so long at most before it is exported
+    std::size_t max_batch_spans = 0;                 // 0: as many as make a request of a good size
     otlp::Limits limits;
     std::vector<std::string> redacted_keys;
   };
@@ -49,10 +50,12 @@ class Pipeline : private assemble::SpanSink {
   void on_span(const otlp::SpanRecord& span) override;
   void run() noexcept;
   void cycle();
-  void give_back(const Heads& heads);
+  void drain();
+  /// False when the open spans of a ring found no room, and its room was not given back.
+  bool give_back(bool incomplete_too);
   std::string_view batch() const noexcept;
   void export_batch();
-  void export_spans(std::string_view spans, std::uint64_t count);
+  void begin_flush(std::uint64_t number);
   void finish();
   void wait();
   void count();
@@ -70,6 +73,8 @@ class Pipeline : private assemble::SpanSink {
   // The batch lies in the file of rings (header().batch_bytes of it), so that it outlives the process.
   std::uint64_t batched_ = 0;
   std::chrono::steady_clock::time_point batch_began_{};
+  Heads drained_{};  // up to where each ring has been read
+  std::array<bool, std::tuple_size_v<Heads>> changed_{};  // rings whose open spans are to be told anew
   base::Buffer encoded_;  // one span
   base::Buffer open_;     // one ring's open spans
 
@@ -83,6 +88,8 @@ class Pipeline : private assemble::SpanSink {
   sem_t wake_;
   std::atomic<std::uint64_t> flush_requested_{0};
   std::atomic<std::uint64_t> flush_done_{0};
+  std::uint64_t flush_begun_ = 0;
+  std::chrono::steady_clock::time_point deadline_{};  // set before stop_requested_
   std::atomic<bool> stop_requested_{false};
   std::atomic<bool> stopped_{false};
   std::thread thread_;

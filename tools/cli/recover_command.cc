@@ -38,18 +38,13 @@ int run_recover(const RecoverOptions& options) {
   auto all = nlohmann::json::array();
   int alive = 0, failed = 0, dead = 0;
   for (trace::RingFile& rings : trace::find_ring_files(options.shm_dir, run_id_of(options.run))) {
-    if (rings.is_alive()) {
-      ++alive;
-      continue;
-    }
-    ++dead;
     try {
-      const trace::Recovery recovery = trace::recover(rings);
-      if (options.json)
-        all.push_back(to_json(recovery));
-      else
-        print(recovery);
+      const auto recovery = trace::recover(rings);
+      ++(recovery ? dead : alive);
+      if (recovery && options.json) all.push_back(to_json(*recovery));
+      if (recovery && !options.json) print(*recovery);
     } catch (const std::exception& error) {
+      ++dead;
       ++failed;
       fmt::print(stderr, "lens: {}: {}; what it holds is still there: free the space or the rights, then try again\n",
                  rings.path().string(), error.what());

@@ -69,12 +69,11 @@ launch::RunRequest request_of(const RunOptions& options, const CLI::App& command
 void recover_ranks(launch::Console& console, const launch::RunPlan& plan) {
   if (plan.shm_dir.empty() || plan.exporter != "file") return;
   for (trace::RingFile& rings : trace::find_ring_files(plan.shm_dir, plan.run_id)) {
-    if (rings.is_alive()) continue;
     try {
-      trace::Recovery recovery = trace::recover(rings);
-      if (recovery.file.empty()) continue;
+      const auto recovery = trace::recover(rings);
+      if (!recovery || recovery->file.empty()) continue;
       console.print_message(fmt::format("recovered {} spans of rank {} that had ended, and {} that were open",
-                                        recovery.ended, recovery.rank, recovery.truncated));
+                                        recovery->ended, recovery->rank, recovery->truncated));
     } catch (const std::exception& error) {
       console.print_message(
           fmt::format("{}: {}; `lens recover {}` tries again", rings.path().string(), error.what(), plan.run_id));

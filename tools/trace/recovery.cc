@@ -34,90 +34,116 @@ std::uint64_t word_of(std::string_view id) {
   return word;
 }
 
-struct IdCollector : otlp::TraceVisitor {
-  explicit IdCollector(SpanIds& ids) : ids(ids) {}
+/// Of the spans that it visits, those that are among the wanted.
+struct IdFinder : otlp::TraceVisitor {
+  explicit IdFinder(const SpanIds& wanted) : wanted(wanted) {}
   void on_resource(otlp::Encoded) override {}
-  void on_span(const otlp::Span& span) override { ids.insert(word_of(span.span_id)); }
-  SpanIds& ids;
+  void on_span(const otlp::Span& span) override {
+    if (const std::uint64_t id = word_of(span.span_id); wanted.contains(id)) found.insert(id);
+  }
+  const SpanIds& wanted;
+  SpanIds found;
 };
 
-// The process may have died between writing its batch to its trace file and saying so in the file of rings: then the
-// file's last message is that batch.
-SpanIds exported_last(const fs::path& trace_file) {
-  SpanIds ids;
+// The process may have died between writing spans to its trace file and saying so in the file of rings.
+SpanIds find_exported(const fs::path& trace_file, const SpanIds& wanted) {
+  IdFinder finder(wanted);
   std::error_code error;
-  if (!fs::is_regular_file(trace_file, error)) return ids;
+  if (!fs::is_regular_file(trace_file, error)) return {};
   TraceFile file(trace_file);
-  std::string last;
-  while (const auto message = file.next()) last = *message;
-  try {
-    IdCollector collector(ids);
-    otlp::TraceDecoder().decode(last, collector);
-  } catch (const otlp::DecodeError&) {
-    // Torn: the batch still has all of it.
+  while (const auto message = file.next()) {
+    try {
+      otlp::TraceDecoder().decode(*message, finder);
+    } catch (const otlp::DecodeError&) {
+      // Whoever reads the trace reports it.
+    }
   }
-  return ids;
+  return std::move(finder.found);
 }
 
-/// Gathers recovered spans into requests, each span once.
+struct ElementId : otlp::TraceVisitor {
+  void on_resource(otlp::Encoded) override {}
+  void on_span(const otlp::Span& span) override { id = word_of(span.span_id); }
+  std::uint64_t id = 0;
+};
+
+/// Gathers encoded spans, each once, in memory bounded by the file of rings; then writes those that are not in the
+/// trace yet.
 class Collector : public assemble::SpanSink {
  public:
-  Collector(RingFile& rings, const assemble::Assembler& assembler, SpanIds known)
-      : envelope_(rings.read_resource(), rings.read_scope()),
-        known_(std::move(known)),
+  Collector(const RingFile& rings, const assemble::Assembler& assembler, std::vector<std::string>& problems)
+      : envelope_(rings.read_resource(problems), rings.read_scope(problems)),
         encoder_([&rings](std::uint32_t id) { return rings.name(id); },
-                 [&assembler](std::uint64_t ticks) { return assembler.time().unix_ns(ticks); }, {}, {}) {}
+                 [&assembler](std::uint64_t ticks) { return assembler.time().unix_ns(ticks); }, {},
+                 rings.read_redacted_keys(problems)) {}
 
   void on_span(const otlp::SpanRecord& span) override {
-    if (!known_.insert(span.span).second) return;
-    ++(span.truncated ? truncated_ : ended_);
-    encoder_.encode(span, spans_);
-    write_when_full();
+    if (!ids_.insert(span.span).second) return;
+    encoder_.encode(span, encoded_);
+    add(span.span, span.truncated);
   }
 
   /// Spans as the process had encoded them.
-  void take_batch(std::string_view batch) {
+  void take_batch(std::string_view batch, std::vector<std::string>& problems) {
     while (!batch.empty()) {
       const std::string_view element = otlp::wire::first_field(batch);
-      if (element.empty()) break;
-      batch.remove_prefix(element.size());
-      SpanIds id;
-      IdCollector collector(id);
+      ElementId element_id;
       try {
-        otlp::TraceDecoder().decode(envelope_.request(element), collector);
+        if (!element.empty()) otlp::TraceDecoder().decode(envelope_.request(element), element_id);
       } catch (const otlp::DecodeError&) {
-        continue;
+        element_id.id = 0;
       }
-      if (id.size() != 1 || !known_.insert(*id.begin()).second) continue;
-      ++ended_;
-      spans_.append(element);
-      write_when_full();
+      if (element_id.id == 0) {
+        problems.push_back(fmt::format("the last {} bytes of the batch cannot be understood", batch.size()));
+        return;
+      }
+      batch.remove_prefix(element.size());
+      if (!ids_.insert(element_id.id).second) continue;
+      encoded_.append(element);
+      add(element_id.id, false);
     }
   }
 
-  /// All of it as the content of a trace file.
-  std::string content() {
+  const SpanIds& ids() const noexcept { return ids_; }
+
+  /// All but the spans of `exported` as the content of a trace file.
+  std::string content(const SpanIds& exported) {
+    std::string content;
+    base::Buffer spans;
+    const auto write = [&] {
+      if (!spans.empty()) content += framer_.frame(envelope_.request(spans.view()));
+      spans.clear();
+    };
+    for (const Entry& entry : entries_) {
+      if (exported.contains(entry.id)) continue;
+      ++(entry.is_truncated ? truncated_ : ended_);
+      spans.append(encoded_.view().substr(entry.offset, entry.bytes));
+      if (spans.size() >= request_bytes) write();
+    }
     write();
-    return std::move(content_);
+    return content;
   }
   std::uint64_t ended() const noexcept { return ended_; }
   std::uint64_t truncated() const noexcept { return truncated_; }
 
  private:
-  void write_when_full() {
-    if (spans_.size() >= request_bytes) write();
-  }
-  void write() {
-    if (!spans_.empty()) content_ += framer_.frame(envelope_.request(spans_.view()));
-    spans_.clear();
+  struct Entry {
+    std::uint64_t id;
+    std::size_t offset, bytes;  // in `encoded_`
+    bool is_truncated;
+  };
+
+  void add(std::uint64_t id, bool is_truncated) {
+    const std::size_t offset = entries_.empty() ? 0 : entries_.back().offset + entries_.back().bytes;
+    entries_.push_back({id, offset, encoded_.size() - offset, is_truncated});
   }
 
   otlp::TraceEnvelope envelope_;
-  SpanIds known_;
   otlp::SpanEncoder encoder_;
   otlp::Framer framer_;
-  base::Buffer spans_;
-  std::string content_;
+  SpanIds ids_;
+  base::Buffer encoded_;
+  std::vector<Entry> entries_;
   std::uint64_t ended_ = 0, truncated_ = 0;
 };
 
@@ -136,38 +162,44 @@ void write_file(const fs::path& path, std::string_view content) {
   fs::rename(temporary, path);
 }
 
-std::string status_text(const RingFileFacts& facts, const Collector& found) {
+std::string status_text(const RingFileFacts& facts, std::uint64_t uncounted_drops, const Collector& found) {
   return fmt::format(
       "{{\"spans_recorded\":{},\"spans_exported\":{},\"spans_dropped\":{},\"spans_truncated\":{}}}\n",
       facts.spans_exported + found.ended() + found.truncated(), facts.spans_exported + found.ended() + found.truncated(),
-      facts.spans_dropped, found.truncated());
+      facts.spans_dropped + uncounted_drops, found.truncated());
+}
+
+Recovery write_what_is_left(RingFile& rings, const RingFileFacts& facts) {
+  Recovery recovery;
+  recovery.rank = facts.rank;
+  recovery.pid = facts.pid;
+  if (facts.state != record::FileState::recording) return recovery;
+  const fs::path directory = facts.trace_directory;
+  if (!directory.is_absolute()) throw std::runtime_error("does not say where the run's traces are");
+  const std::string name = fmt::format("rank{}-{}-{}", facts.rank, facts.start_unix_ns / 1'000'000, facts.pid);
+  assemble::Assembler assembler(rings.keys(), rings.time_line());
+  Collector collector(rings, assembler, recovery.problems);
+  collector.take_batch(rings.read_batch(recovery.problems), recovery.problems);
+  const std::uint64_t last_ticks = rings.feed(assembler, collector, recovery.problems);
+  assembler.truncate_open(last_ticks, reason, collector);
+  const bool has_file = !facts.trace_file.empty();
+  const std::string content =
+      collector.content(has_file ? find_exported(directory / facts.trace_file, collector.ids()) : SpanIds{});
+  if (!content.empty()) {
+    recovery.file = directory / ("traces-" + name + "-recovered.otlp.zst");
+    write_file(recovery.file, content);
+  }
+  write_file(directory / ("status-" + name + "-recovered.json"), status_text(facts, rings.read_uncounted_drops(), collector));
+  recovery.ended = collector.ended();
+  recovery.truncated = collector.truncated();
+  return recovery;
 }
 
 }  // namespace
 
-Recovery recover(RingFile& rings) {
-  const RingFileFacts facts = rings.read_facts();
-  Recovery recovery;
-  recovery.rank = facts.rank;
-  recovery.pid = facts.pid;
-  if (facts.state == record::FileState::recording && !facts.trace_directory.empty()) {
-    const fs::path directory = facts.trace_directory;
-    const std::string name = fmt::format("rank{}-{}-{}", facts.rank, facts.start_unix_ns / 1'000'000, facts.pid);
-    assemble::Assembler assembler(rings.keys(), rings.time_line());
-    Collector collector(rings, assembler,
-                        facts.trace_file.empty() ? SpanIds{} : exported_last(directory / facts.trace_file));
-    collector.take_batch(rings.read_batch());
-    const std::uint64_t last_ticks = rings.feed(assembler, collector, recovery.problems);
-    assembler.truncate_open(last_ticks, reason, collector);
-    const std::string content = collector.content();
-    if (!content.empty()) {
-      recovery.file = directory / ("traces-" + name + "-recovered.otlp.zst");
-      write_file(recovery.file, content);
-    }
-    write_file(directory / ("status-" + name + "-recovered.json"), status_text(facts, collector));
-    recovery.ended = collector.ended();
-    recovery.truncated = collector.truncated();
-  }
+std::optional<Recovery> recover(RingFile& rings) {
+  if (!rings.claim()) return std::nullopt;
+  Recovery recovery = write_what_is_left(rings, rings.read_facts());
   unlink(rings.path().c_str());
   return recovery;
 }

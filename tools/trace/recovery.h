@@ -2,11 +2,13 @@
 // Takes out of a dead process's file of rings what it had recorded: the spans that ended and were not exported yet,
 // and what was open, marked truncated. Writes them as a trace file of its own beside the process's.
 //
-// Errors: std::system_error when the trace directory cannot be written; then the file of rings stays.
+// Errors: std::system_error when the trace directory cannot be written, std::runtime_error when the file is damaged
+//         where it says which; then the file of rings stays. What else is damaged is a problem, and the rest is taken.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +24,8 @@ struct Recovery {
   std::vector<std::string> problems;
 };
 
-/// Of a process that is dead. Afterwards its file of rings is gone, so that a second call finds nothing; a call that is
-/// itself killed leaves either nothing or the whole.
-Recovery recover(RingFile& rings);
+/// Nothing when the process lives or somebody else recovers it. Afterwards its file of rings is gone, so that a second
+/// call finds nothing; a call that is itself killed leaves either nothing or the whole.
+std::optional<Recovery> recover(RingFile& rings);
 
 }  // namespace lens::trace

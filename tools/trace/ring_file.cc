@@ -10,9 +10,13 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <system_error>
 
 #include <fmt/format.h>
+
+#include "lens/config.h"
+#include "src/base/text.h"
 
 namespace lens::trace {
 namespace {
@@ -22,7 +26,8 @@ using record::FileHeader;
 using record::RingHeader;
 
 // What a file of this version never exceeds; a damaged header must not make us read gigabytes.
-constexpr std::uint64_t max_section_bytes = 64 << 20;
+constexpr std::uint64_t max_section_bytes = 8 << 20;
+constexpr std::uint64_t max_names_bytes = 1 << 20;
 constexpr std::uint32_t max_ring_count = 255;
 
 template <std::size_t N>
@@ -30,7 +35,7 @@ std::string text_of(const char (&field)[N]) {
   return {field, strnlen(field, N)};
 }
 
-std::vector<std::string> split_names(std::string_view bytes) {
+std::vector<std::string> split_names(std::string_view& bytes) {
   std::vector<std::string> names;
   while (bytes.size() >= 4) {
     std::uint32_t size;
@@ -72,6 +77,7 @@ RingFile::RingFile(RingFile&& other) noexcept
       size_bytes_(other.size_bytes_),
       header_(std::move(other.header_)),
       names_(std::move(other.names_)),
+      names_complete_(other.names_complete_),
       facts_(std::move(other.facts_)) {}
 
 std::string RingFile::read(std::uint64_t offset, std::uint64_t bytes) const {
@@ -99,11 +105,27 @@ bool RingFile::is_alive() const {
   return false;
 }
 
-RingFileFacts RingFile::read_facts() {
+bool RingFile::claim() const {
+  struct stat status;
+  return flock(file_, LOCK_EX | LOCK_NB) == 0 && fstat(file_, &status) == 0 && status.st_nlink > 0;
+}
+
+// Once more while the process is at the calibration, the one part that takes several stores.
+void RingFile::read_header() {
   struct stat status;
   if (fstat(file_, &status) != 0) throw std::system_error(errno, std::generic_category(), path_.string());
   size_bytes_ = std::uint64_t(status.st_size);
-  header_ = read(0, sizeof(FileHeader));
+  for (int attempt = 0; attempt < 16; ++attempt) {
+    header_ = read(0, sizeof(FileHeader));
+    const std::string again = read(0, sizeof(FileHeader));
+    if (header_.size() < sizeof(FileHeader) || again.size() < sizeof(FileHeader)) return;
+    const std::uint64_t sequence = header().clock.sequence.load();
+    if (sequence % 2 == 0 && reinterpret_cast<const FileHeader*>(again.data())->clock.sequence.load() == sequence) return;
+  }
+}
+
+RingFileFacts RingFile::read_facts() {
+  read_header();
   if (header_.size() < sizeof(FileHeader) ||
       std::memcmp(header().magic, record::layout_magic, sizeof record::layout_magic) != 0)
     throw std::runtime_error(fmt::format("{} is not a file of rings", path_.string()));
@@ -112,7 +134,11 @@ RingFileFacts RingFile::read_facts() {
     throw std::runtime_error(fmt::format("{} has version {} of the format; this program reads version {}",
                                          path_.string(), header().version, record::layout_version));
   const FileHeader& from = header();
-  names_ = split_names(read(from.names_offset, from.names_used.load(std::memory_order_acquire)));
+  const std::uint64_t names_used = from.names_used.load(std::memory_order_acquire);
+  const std::string names = read(from.names_offset, std::min(names_used, max_names_bytes));
+  std::string_view unread = names;
+  names_ = split_names(unread);
+  names_complete_ = names.size() == names_used && unread.empty();
   facts_ = {text_of(from.run_id),
             from.pid,
             from.rank,
@@ -151,11 +177,26 @@ std::string RingFile::copy_records(const RingHeader& ring, std::uint64_t from, s
   return records + read(ring.data_offset, to - from - until_wrap);
 }
 
+std::uint32_t RingFile::ring_count() const { return std::min(header().ring_count, max_ring_count); }
+
+std::string RingFile::read_ring_header(std::uint32_t number) const {
+  return read(header().rings_offset + std::uint64_t(number - 1) * sizeof(RingHeader), sizeof(RingHeader));
+}
+
+std::uint64_t RingFile::read_uncounted_drops() const {
+  std::uint64_t drops = 0;
+  for (std::uint32_t number = 1; number <= ring_count(); ++number) {
+    const std::string bytes = read_ring_header(number);
+    if (bytes.size() == sizeof(RingHeader)) drops += reinterpret_cast<const RingHeader*>(bytes.data())->dropped.load();
+  }
+  const std::uint64_t counted = header().counters.ring_drops.load();
+  return drops > counted ? drops - counted : 0;
+}
+
 // One consistent copy. A live process may overtake us; then once more.
 std::optional<RingFile::RingCopy> RingFile::copy_ring(std::uint32_t number, std::vector<std::string>& problems) const {
-  const std::uint64_t at = header().rings_offset + std::uint64_t(number - 1) * sizeof(RingHeader);
   for (int attempt = 0; attempt < 16; ++attempt) {
-    const std::string bytes = read(at, sizeof(RingHeader));
+    const std::string bytes = read_ring_header(number);
     if (bytes.size() < sizeof(RingHeader)) break;
     const auto& ring = *reinterpret_cast<const RingHeader*>(bytes.data());
     if (ring.state.load() == record::RingState::unused) return std::nullopt;
@@ -165,13 +206,14 @@ std::optional<RingFile::RingCopy> RingFile::copy_ring(std::uint32_t number, std:
     // Before the first list nothing was drained: the records begin where the ring's positions do.
     copy.from = version != 0 ? list.tail : ring.head.load() >> detail::position_ring_shift << detail::position_ring_shift;
     copy.to = ring.head.load();
+    // Damaged, or the head was read before the process took the list further.
     if (!is_power_of_two(ring.data_bytes) || copy.to - copy.from > ring.data_bytes ||
         ring.data_offset > size_bytes_ || ring.data_bytes > size_bytes_ - ring.data_offset ||
         (version != 0 && (list.bytes > ring.open_room || ring.open_room > max_section_bytes)))
-      break;
+      continue;
     if (version != 0) copy.open = read(ring.open_offset + (version & 1) * ring.open_room, list.bytes);
     copy.records = copy_records(ring, copy.from, copy.to);
-    const std::string after = read(at, sizeof(RingHeader));
+    const std::string after = read_ring_header(number);
     if (after.size() < sizeof(RingHeader)) break;
     const auto& now = *reinterpret_cast<const RingHeader*>(after.data());
     if (now.open_version.load() != version || now.tail.load() > std::max(copy.from, ring.tail.load())) continue;
@@ -185,10 +227,12 @@ std::optional<RingFile::RingCopy> RingFile::copy_ring(std::uint32_t number, std:
 std::uint64_t RingFile::feed(assemble::Assembler& assembler, assemble::SpanSink& sink,
                              std::vector<std::string>& problems) {
   std::uint64_t latest_ticks = facts_.clock.ticks;
-  const std::uint32_t rings = std::min(header().ring_count, max_ring_count);
-  for (std::uint32_t number = 1; number <= rings; ++number) {
-    const auto copy = copy_ring(number, problems);
-    if (!copy) continue;
+  std::vector<std::unique_ptr<RingCopy>> copies;  // the assembler borrows them until the cycle ends
+  if (!names_complete_) problems.push_back(fmt::format("of the names only {} can be read", names_.size()));
+  for (std::uint32_t number = 1; number <= ring_count(); ++number) {
+    auto found = copy_ring(number, problems);
+    if (!found) continue;
+    const RingCopy* copy = copies.emplace_back(std::make_unique<RingCopy>(std::move(*found))).get();
     assembler.restore_open(copy->from, std::as_bytes(std::span(copy->open)));
     const auto records = std::as_bytes(std::span(copy->records));
     assembler.take(copy->from, records, sink);
@@ -207,15 +251,35 @@ std::uint64_t RingFile::feed(assemble::Assembler& assembler, assemble::SpanSink&
   return latest_ticks;
 }
 
-std::string RingFile::read_batch() {
-  const std::uint64_t bytes = header().batch_bytes.load(std::memory_order_acquire);
-  return bytes <= header().batch_room ? read(header().batch_offset, bytes) : std::string();
+std::string RingFile::read_section(const char* what, std::uint64_t offset, std::uint64_t bytes,
+                                   std::vector<std::string>& problems) const {
+  std::string content = read(offset, bytes);
+  if (content.size() != bytes) problems.push_back(fmt::format("{} cannot be read", what));
+  return content;
 }
 
-std::string RingFile::read_resource() { return read(header().envelope_offset, header().resource_bytes); }
+std::string RingFile::read_batch(std::vector<std::string>& problems) const {
+  const std::uint64_t bytes = header().batch_bytes.load(std::memory_order_acquire);
+  return read_section("the batch", header().batch_offset, bytes, problems);
+}
 
-std::string RingFile::read_scope() {
-  return read(header().envelope_offset + header().resource_bytes, header().scope_bytes);
+std::string RingFile::read_resource(std::vector<std::string>& problems) const {
+  return read_section("the resource", header().envelope_offset, header().resource_bytes, problems);
+}
+
+std::string RingFile::read_scope(std::vector<std::string>& problems) const {
+  const std::uint64_t offset = header().envelope_offset + header().resource_bytes;
+  return read_section("the instrumentation scope", offset, header().scope_bytes, problems);
+}
+
+std::vector<std::string> RingFile::read_redacted_keys(std::vector<std::string>& problems) const {
+  const std::uint64_t offset = header().envelope_offset + header().resource_bytes + header().scope_bytes;
+  const std::string lines = read_section("the list of keys to redact", offset, header().redaction_bytes, problems);
+  if (lines.empty()) return Config{}.redacted_keys;
+  std::vector<std::string> keys;
+  for (const std::string_view key : base::split(lines, '\n'))
+    if (!key.empty()) keys.emplace_back(key);
+  return keys;
 }
 
 std::vector<RingFile> find_ring_files(const fs::path& directory, const std::string& run_id) {

@@ -41,6 +41,9 @@ class RingFile {
 
   /// Whether the process still holds its lock.
   bool is_alive() const;
+  /// Takes a dead process's file, for as long as this object lives. False when the process lives, when somebody else has
+  /// the file, or when its name is gone.
+  bool claim() const;
   /// Reads header and names anew.
   RingFileFacts read_facts();
   /// Of an interned name, as of the last `read_facts`.
@@ -49,20 +52,30 @@ class RingFile {
   model::IdentityKeys keys() const;
   assemble::TimeLine time_line() const;
 
+  /// Spans that a dead process dropped since it last counted: to be added to spans_dropped.
+  std::uint64_t read_uncounted_drops() const;
+
   /// Feeds an assembler that has seen nothing with every ring: what was open, then the records not drained yet.
   /// Returns the latest ticks seen; `problems` gets what could not be read.
   std::uint64_t feed(assemble::Assembler& assembler, assemble::SpanSink& sink, std::vector<std::string>& problems);
 
   /// Spans that wait for export, as encoded elements; and the parts of a request around them.
-  std::string read_batch();
-  std::string read_resource();
-  std::string read_scope();
+  std::string read_batch(std::vector<std::string>& problems) const;
+  std::string read_resource(std::vector<std::string>& problems) const;
+  std::string read_scope(std::vector<std::string>& problems) const;
+  /// The keys whose text is to be redacted.
+  std::vector<std::string> read_redacted_keys(std::vector<std::string>& problems) const;
 
  private:
   struct RingCopy;
 
   std::string read(std::uint64_t offset, std::uint64_t bytes) const;
+  std::string read_section(const char* what, std::uint64_t offset, std::uint64_t bytes,
+                           std::vector<std::string>& problems) const;
+  void read_header();
   const record::FileHeader& header() const;
+  std::string read_ring_header(std::uint32_t number) const;
+  std::uint32_t ring_count() const;
   std::optional<RingCopy> copy_ring(std::uint32_t number, std::vector<std::string>& problems) const;
   std::string copy_records(const record::RingHeader& ring, std::uint64_t from, std::uint64_t to) const;
 
@@ -71,6 +84,7 @@ class RingFile {
   std::uint64_t size_bytes_ = 0;
   std::string header_;
   std::vector<std::string> names_;
+  bool names_complete_ = true;
   RingFileFacts facts_;
 };
 

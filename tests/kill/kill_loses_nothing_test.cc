@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+
+#include "tests/kill/workload.h"
+#include "tools/trace/trace.h"
+
+namespace lens::tests {
+namespace {
+
+void wait_for(const std::function<bool()>& condition) {
+  while (!condition()) std::this_thread::yield();
+}
+
+std::chrono::microseconds random_delay(std::chrono::microseconds most) {
+  static std::mt19937 generator{std::random_device{}()};
+  return std::chrono::microseconds(std::uniform_int_distribution<long>(0, most.count())(generator));
+}
+
+TEST(Kill, AtARandomMomentLosesNothingThatHadEnded) {
+  constexpr int rounds = 100;
+  for (int round = 0; round < rounds; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    const RunPlace place;
+    const Shared<Ledger> ledger;
+    const bool pauses = round % 5 != 0;
+    Child child([&] { work(*ledger, place.config(), pauses); });
+    wait_for([&] { return ledger->job_after_ns != 0; });
+    std::this_thread::sleep_for(random_delay(std::chrono::milliseconds(pauses ? 60 : 20)));
+    child.kill();
+    const auto recoveries = place.recover();
+    EXPECT_EQ(recoveries.size(), 1u);
+    EXPECT_EQ(place.ring_file_count(), 0u);
+    expect_all_recorded(*ledger, place.trace());
+    if (testing::Test::HasFailure()) break;
+  }
+}
+
+TEST(Kill, DuringShutdownLosesNothingThatHadEnded) {
+  for (int round = 0; round < 20; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    const RunPlace place;
+    const Shared<Ledger> ledger;
+    Child child([&] {
+      Config config = place.config();
+      config.standard.span_batch.schedule_delay = std::chrono::hours(1);  // all is left to the shutdown
+      work(*ledger, config, true);
+    });
+    wait_for([&] { return ledger->steps[0].ended > 100; });
+    ledger->stop = true;
+    std::this_thread::sleep_for(random_delay(std::chrono::milliseconds(8)));
+    child.kill();
+    place.recover();
+    expect_all_recorded(*ledger, place.trace());
+    if (testing::Test::HasFailure()) break;
+  }
+}
+
+TEST(Kill, OfSeveralProcessesLeavesTheSpansOfEach) {
+  const RunPlace place;
+  constexpr int ranks = 3;
+  const Shared<std::array<Ledger, ranks>> ledgers;
+  std::vector<std::unique_ptr<Child>> children;
+  for (int rank = 0; rank < ranks; ++rank) {
+    children.push_back(std::make_unique<Child>([&] { work((*ledgers)[std::size_t(rank)], place.config(), true); }));
+  }
+  for (const Ledger& ledger : *ledgers) wait_for([&] { return ledger.steps[0].ended > 100; });
+  for (const auto& child : children) child->kill();
+  EXPECT_EQ(place.recover().size(), std::size_t(ranks));
+  const RecordedTrace trace = place.trace();
+  EXPECT_EQ(trace.count("job"), std::size_t(ranks));
+  std::uint64_t ended = 0;
+  for (const Ledger& ledger : *ledgers)
+    for (const Lane& lane : ledger.steps) ended += lane.ended;
+  EXPECT_GE(trace.count("step"), ended);
+}
+
+TEST(Kill, LeavesAProcessThatLivesAlone) {
+  const RunPlace place;
+  const Shared<Ledger> ledger;
+  Child child([&] { work(*ledger, place.config(), true); });
+  wait_for([&] { return ledger->steps[0].ended > 0; });
+  EXPECT_TRUE(place.recover().empty());
+  EXPECT_EQ(place.ring_file_count(), 1u);
+}
+
+TEST(Recovery, ASecondTimeFindsNothing) {
+  const RunPlace place;
+  const Shared<Ledger> ledger;
+  Child child([&] { work(*ledger, place.config(), true); });
+  wait_for([&] { return ledger->steps[0].ended > 100; });
+  child.kill();
+  EXPECT_EQ(place.recover().size(), 1u);
+  const std::size_t spans = place.trace().spans.size();
+  EXPECT_TRUE(place.recover().empty());
+  EXPECT_EQ(place.trace().spans.size(), spans);
+}
+
+TEST(Recovery, ThatIsKilledItselfIsDoneAgainWithoutLossOrRepetition) {
+  for (int round = 0; round < 20; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    const RunPlace place;
+    const Shared<Ledger> ledger;
+    Child child([&] { work(*ledger, place.config(), false); });
+    wait_for([&] { return ledger->steps[0].ended > 500; });
+    child.kill();
+    Child recovering([&] { place.recover(); });
+    std::this_thread::sleep_for(random_delay(std::chrono::milliseconds(20)));
+    recovering.kill();
+    place.recover();
+    expect_all_recorded(*ledger, place.trace());
+    if (testing::Test::HasFailure()) break;
+  }
+}
+
+TEST(Recovery, ByTwoAtOnceIsDoneByOne) {
+  const RunPlace place;
+  const Shared<Ledger> ledger;
+  Child child([&] { work(*ledger, place.config(), true); });
+  wait_for([&] { return ledger->steps[0].ended > 100; });
+  child.kill();
+  Child first([&] { place.recover(); }), second([&] { place.recover(); });
+  first.wait();
+  second.wait();
+  expect_all_recorded(*ledger, place.trace());
+}
+
+// The disk ends in the middle of a message, and the process there: its trace file has a torn tail.
+TEST(Recovery, OfAProcessKilledInTheMiddleOfAWriteAndStartedAgainHasBothLives) {
+  const RunPlace place;
+  const Shared<std::array<Ledger, 2>> lives;
+  Child first([&] {
+    Config config = place.config();
+    config.standard.span_batch.schedule_delay = std::chrono::hours(1);
+    config.on_error = {};
+    work((*lives)[0], config, false);
+  });
+  wait_for([&] { return (*lives)[0].steps[0].ended > 5000; });
+  first.kill();
+  const auto file = trace::open_trace(place.traces()).files.at(0);
+  const std::string torn("\x00\x01\x00\x00half a message", 18);
+  const int descriptor = open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  ASSERT_EQ(write(descriptor, torn.data(), torn.size()), ssize_t(torn.size()));
+  close(descriptor);
+
+  Child second([&] { work((*lives)[1], place.config(), true); });
+  wait_for([&] { return (*lives)[1].steps[0].ended > 100; });
+  second.kill();
+  EXPECT_EQ(place.recover().size(), 2u);
+  const RecordedTrace trace = place.trace();
+  EXPECT_EQ(trace.count("job"), 2u);
+  for (int thread = 0; thread < Ledger::thread_count; ++thread) {
+    std::uint64_t ended = 0, found = 0;
+    for (const Ledger& life : *lives) ended += life.steps[std::size_t(thread)].ended;
+    for (const RecordedSpan& span : trace.spans)
+      found += span.name == "step" && span.at<std::int64_t>("thread") == thread && !span.truncated();
+    EXPECT_GE(found, ended);
+    EXPECT_LE(found, ended + 2);
+  }
+  EXPECT_EQ(trace.problems.size(), 1u) << "the torn tail is reported, once";
+}
+
+}  // namespace
+}  // namespace lens::tests
