@@ -11,7 +11,7 @@
 
 namespace lens::exporting {
 
-std::uint64_t ConsoleExporter::export_spans(std::string_view spans, std::uint64_t) {
+void ConsoleExporter::export_spans(std::string_view spans, std::uint64_t count) {
   std::uint64_t printed = 0;
   std::string json, line;
   while (!spans.empty()) {
@@ -28,7 +28,8 @@ std::uint64_t ConsoleExporter::export_spans(std::string_view spans, std::uint64_
     }
     ++printed;
   }
-  return printed;
+  counts_.exported += printed;
+  counts_.refused += count - printed;
 }
 
 }  // namespace lens::exporting

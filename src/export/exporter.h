@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where finished spans go. One interface for all destinations; the pipeline thread calls it.
+// Where finished spans go. One interface for all destinations; the pipeline thread calls it, and goes on draining the
+// rings while requests are under way: nothing here waits for a destination but `drain`.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string_view>
+#include <utility>
 
 namespace lens::exporting {
 
 /// What the pipeline tells the exporter at the end, for those that leave a record of it.
 struct FinalCounters {
   std::uint64_t recorded = 0, exported = 0, dropped = 0, truncated = 0;
+};
+
+/// What has been decided about spans.
+struct ExportCounts {
+  std::uint64_t exported = 0;  // accepted by the destination
+  std::uint64_t refused = 0;   // lost; the reason has gone to the error sink
 };
 
 /// Takes one line for people. May be called often: whoever receives it limits the rate.
@@ -21,12 +29,29 @@ class Exporter {
  public:
   virtual ~Exporter() = default;
 
-  /// `spans` is a run of encoded ScopeSpans.spans elements, `count` of them. Returns how many were taken; the rest
-  /// is lost, and the reason has gone to the error sink. Throws nothing but std::bad_alloc.
-  virtual std::uint64_t export_spans(std::string_view spans, std::uint64_t count) = 0;
-  /// What was taken leaves the process, as far as that is in this process's power.
+  /// Takes `spans`, a run of encoded ScopeSpans.spans elements, `count` of them. Throws nothing but std::bad_alloc.
+  virtual void export_spans(std::string_view spans, std::uint64_t count) = 0;
+
+  /// Drives what is under way.
+  virtual void poll() {}
+  /// Whether something is under way, so that `poll` is wanted soon.
+  virtual bool is_busy() const { return false; }
+
+  /// What has been taken so far goes at once, as far as that is in this process's power; `is_flushed` tells when it is
+  /// sent, kept on disk or lost.
   virtual void flush() {}
+  virtual bool is_flushed() const { return true; }
+
+  /// Sends until `deadline` what has been taken, then keeps the rest on disk or gives it up. Afterwards nothing is under
+  /// way and the counts are final.
+  virtual void drain(std::chrono::steady_clock::time_point) {}
   virtual void finish(const FinalCounters&) {}
+
+  /// Since the last call.
+  ExportCounts take_counts() noexcept { return std::exchange(counts_, {}); }
+
+ protected:
+  ExportCounts counts_;
 };
 
 }  // namespace lens::exporting

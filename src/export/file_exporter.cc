@@ -41,17 +41,20 @@ FileExporter::FileExporter(const FileExporterOptions& options, otlp::TraceEnvelo
 
 FileExporter::~FileExporter() { close(file_); }
 
-std::uint64_t FileExporter::export_spans(std::string_view spans, std::uint64_t count) {
-  const std::string request = envelope_.request(spans);
+void FileExporter::export_spans(std::string_view spans, std::uint64_t count) {
+  (write_request(envelope_.request(spans)) ? counts_.exported : counts_.refused) += count;
+}
+
+bool FileExporter::write_request(std::string_view request) {
   if (!json_) {
     const std::string_view frame = framer_.frame(request);
     if (frame.empty()) on_error_("no memory to compress spans");
-    return !frame.empty() && write_message(frame) ? count : 0;
+    return !frame.empty() && write_message(frame);
   }
   json_line_.clear();
   otlp::append_traces_json(json_line_, request);
   json_line_ += '\n';
-  return write_message(json_line_) ? count : 0;
+  return write_message(json_line_);
 }
 
 bool FileExporter::write_message(std::string_view message) {

@@ -25,12 +25,13 @@ class FileExporter : public Exporter {
   FileExporter(const FileExporterOptions& options, otlp::TraceEnvelope envelope, ErrorSink on_error);
   ~FileExporter() override;
 
-  std::uint64_t export_spans(std::string_view spans, std::uint64_t count) override;
+  void export_spans(std::string_view spans, std::uint64_t count) override;
   void finish(const FinalCounters& counters) override;
 
   const std::string& path() const noexcept { return path_; }
 
  private:
+  bool write_request(std::string_view request);
   bool write_message(std::string_view message);
 
   bool json_;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,5 +25,8 @@ class Framer {
   std::unique_ptr<ZSTD_CCtx_s, std::size_t (*)(ZSTD_CCtx_s*)> zstd_;
   std::string frame_;
 };
+
+/// The message of a file that holds one frame whose size is known, as `Framer` writes them. Nothing when it is damaged.
+std::optional<std::string> unframed(std::string_view frame);
 
 }  // namespace lens::otlp

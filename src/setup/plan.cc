@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "src/base/text.h"
+#include "src/setup/environment.h"
 #include "src/setup/identity.h"
 #include "src/setup/rank.h"
 #include "src/setup/resource.h"
@@ -27,13 +28,9 @@ Value named(std::string_view what, const std::string& name, const std::pair<std:
 }
 
 Exporter exporter_of(const Config& config) {
-  const auto exporter = named<Exporter>(
+  return named<Exporter>(
       "exporter", config.exporter,
       {{"console", Exporter::console}, {"file", Exporter::file}, {"none", Exporter::none}, {"otlp", Exporter::otlp}});
-  if (exporter == Exporter::otlp)
-    throw std::invalid_argument(
-        "exporter \"otlp\": this version has no OTLP transport yet; set EXPORTER to file, console or none");
-  return exporter;
 }
 
 FileFormat file_format_of(const Config& config) {
@@ -61,6 +58,12 @@ void check_rank(const Rank& rank) {
 std::string default_file_dir(std::string run_id) {
   std::ranges::replace(run_id, '/', '_');
   return "lens/" + run_id;
+}
+
+std::string default_spool_dir() {
+  if (const auto state = read_variable("XDG_STATE_HOME")) return *state + "/lens/spool";
+  const auto home = read_variable("HOME");
+  return home ? *home + "/.local/state/lens/spool" : "";
 }
 
 void decide_export(Plan& plan, const Config& config, const Strategy& strategy) {
@@ -95,6 +98,7 @@ Plan make_plan(const Config& config, const Rank& rank, const ResourceAttributes&
   plan.run_id = derive_run_id(config, plan.rank, plan.warnings);
   plan.instance_id = plan.run_id + "-rank" + std::to_string(rank.rank);
   plan.file_dir = config.file_dir.empty() ? default_file_dir(plan.run_id) : config.file_dir;
+  plan.spool_dir = config.spool_dir.empty() ? default_spool_dir() : config.spool_dir;
 
   decide_export(plan, config, strategy);
   if (!plan.exports) return plan;

@@ -9,6 +9,7 @@
 #include "lens/version.h"
 #include "src/export/console_exporter.h"
 #include "src/export/file_exporter.h"
+#include "src/export/otlp_exporter.h"
 #include "src/model/group_registry.h"
 #include "src/record/clock.h"
 #include "src/record/names.h"
@@ -19,10 +20,32 @@ namespace {
 
 class NoExporter : public exporting::Exporter {
  public:
-  std::uint64_t export_spans(std::string_view, std::uint64_t count) override { return count; }
+  void export_spans(std::string_view, std::uint64_t count) override { counts_.exported += count; }
 };
 
-std::unique_ptr<exporting::Exporter> make_exporter(const setup::Plan& plan, const otlp::TraceEnvelope& envelope,
+std::unique_ptr<exporting::Exporter> make_otlp_exporter(const setup::Plan& plan, const Config& config,
+                                                        const otlp::TraceEnvelope& envelope,
+                                                        const exporting::ErrorSink& on_error) {
+  const auto announce = telemetry::announcing(config.on_error);
+  exporting::OtlpExporterOptions options;
+  options.otlp = config.standard.otlp_traces;
+  options.spool = {plan.spool_dir, config.spool_size_bytes, plan.run_id};
+  options.export_timeout = config.standard.span_batch.export_timeout;
+  options.most_queued_spans = config.standard.span_batch.max_queue_size;
+  // The ranks of a job start in one moment: their jitter must differ all the same.
+  options.jitter_seed = std::hash<std::string>()(plan.instance_id) ^ std::uint64_t(getpid());
+  try {
+    return std::make_unique<exporting::OtlpExporter>(options, envelope, on_error, announce);
+  } catch (const std::invalid_argument& malformed) {
+    // A malformed standard variable does not stop the job.
+    announce(std::string(malformed.what()) + "; the default is used");
+    options.otlp.endpoint.clear();
+    return std::make_unique<exporting::OtlpExporter>(options, envelope, on_error, announce);
+  }
+}
+
+std::unique_ptr<exporting::Exporter> make_exporter(const setup::Plan& plan, const Config& config,
+                                                   const otlp::TraceEnvelope& envelope,
                                                    const exporting::ErrorSink& on_error, std::string& trace_file) {
   switch (plan.exporter) {
     case setup::Exporter::console:
@@ -40,10 +63,9 @@ std::unique_ptr<exporting::Exporter> make_exporter(const setup::Plan& plan, cons
     case setup::Exporter::none:
       return std::make_unique<NoExporter>();
     case setup::Exporter::otlp:
-      break;
+      return make_otlp_exporter(plan, config, envelope, on_error);
   }
-  throw std::invalid_argument(
-      "EXPORTER=otlp: this version has no OTLP transport yet; set it to file, console or none");
+  return nullptr;
 }
 
 otlp::Limits limits_of(const SpanLimits& limits) noexcept {
@@ -79,7 +101,7 @@ void Session::start() {
   const auto on_error = telemetry::rate_limited(config_.on_error);
   const otlp::TraceEnvelope envelope(plan_.resource, "lens", version);
   record::RecorderOptions recording;
-  auto exporter = make_exporter(plan_, envelope, on_error, recording.trace_file);
+  auto exporter = make_exporter(plan_, config_, envelope, on_error, recording.trace_file);
   recording.run_id = plan_.run_id;
   recording.rank = plan_.rank.rank;
   recording.world_size = plan_.rank.world_size;
@@ -96,6 +118,7 @@ void Session::start() {
 
   telemetry::Pipeline::Options options;
   options.schedule_delay = config_.standard.span_batch.schedule_delay;
+  options.max_batch_spans = config_.standard.span_batch.max_export_batch_size;
   options.limits = limits_of(config_.standard.span_limits);
   options.redacted_keys = config_.redacted_keys;
   pipeline_ = std::make_unique<telemetry::Pipeline>(std::move(options), std::move(exporter), on_error, announce);

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where OTLP requests of one signal go: the URL rules of the OpenTelemetry specification.
+#pragma once
+
+#include <string>
+
+#include "lens/config.h"
+
+namespace lens::exporting {
+
+enum class Signal { traces, metrics, logs };
+
+struct Endpoint {
+  std::string url = {};          // whole, with the path of the signal
+  std::string unix_socket = {};  // connected to in place of the URL's host, when not empty
+};
+
+/// http: the endpoint is a base that v1/<signal> is appended to, unless it was named for this signal. grpc: the scheme,
+/// or where there is none `insecure`, decides about TLS; host:port, unix:PATH and dns:///host:port are endpoints too.
+/// Throws std::invalid_argument for what is no endpoint.
+Endpoint endpoint_of(const OtlpConfig& config, Signal signal);
+
+}  // namespace lens::exporting

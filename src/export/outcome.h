@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a response means for the spans that were sent: the table of the OTLP specification.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "src/export/transport.h"
+
+namespace lens::exporting {
+
+struct Outcome {
+  enum class Kind {
+    accepted,
+    retry,      // later: the same request may be taken then
+    too_large,  // less at a time may be taken
+    refused,    // never
+  };
+  Kind kind = Kind::accepted;
+  std::uint64_t rejected = 0;   // of an accepted request: spans that were not taken, and never will be
+  std::string message = {};     // for people: what happened and, where there is one, the remedy; may be empty
+  std::optional<std::chrono::milliseconds> retry_after = {};  // as the destination asked
+};
+
+Outcome outcome_of(const Response& response, const Endpoint& endpoint, OtlpProtocol protocol);
+
+}  // namespace lens::exporting

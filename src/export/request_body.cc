@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/export/request_body.h"
+
+#include "src/export/compression.h"
+#include "src/otlp/json.h"
+
+namespace lens::exporting {
+namespace {
+
+// A gRPC frame: whether the message is compressed, its length in four bytes, big-endian; the message.
+constexpr std::size_t frame_head_bytes = 5;
+
+std::string frame_head(std::size_t size, bool compressed) {
+  std::string head(1, compressed ? '\1' : '\0');
+  for (int shift = 24; shift >= 0; shift -= 8) head += static_cast<char>(size >> shift);
+  return head;
+}
+
+}  // namespace
+
+RequestBody request_body(std::string_view request, OtlpProtocol protocol, bool gzip) {
+  RequestBody body{{}, gzip};
+  std::string json;
+  if (protocol == OtlpProtocol::http_json) {
+    otlp::append_traces_json(json, request);
+    request = json;
+  }
+  std::optional<std::string> compressed;
+  if (gzip) compressed = gzipped(request);
+  body.gzip = compressed.has_value();
+  if (compressed) request = *compressed;
+  if (protocol == OtlpProtocol::grpc) body.bytes = frame_head(request.size(), body.gzip);
+  body.bytes += request;
+  return body;
+}
+
+std::optional<std::string> grpc_message_of(std::string_view body, std::size_t most_bytes) {
+  if (body.size() < frame_head_bytes) return std::nullopt;
+  std::size_t size = 0;
+  for (std::size_t i = 1; i < frame_head_bytes; ++i) size = size << 8 | static_cast<unsigned char>(body[i]);
+  const bool compressed = body[0] != 0;
+  body.remove_prefix(frame_head_bytes);
+  if (body.size() < size || size > most_bytes) return std::nullopt;
+  body = body.substr(0, size);
+  return compressed ? gunzipped(body, most_bytes) : std::string(body);
+}
+
+}  // namespace lens::exporting

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/export/transport.h"
+
+#include <curl/curl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <mutex>
+#include <stdexcept>
+
+#include "lens/version.h"
+#include "src/base/text.h"
+#include "src/export/request_body.h"
+
+namespace lens::exporting {
+namespace {
+
+// Answers that say something are small; what is longer is counted, and not kept.
+constexpr std::size_t most_kept_bytes = 64 << 10;
+// How often one poll goes on with transfers that can: each time libcurl moves one buffer's worth.
+constexpr int most_rounds = 16;
+constexpr long upload_buffer_bytes = 128 << 10;
+
+struct FreeList {
+  void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
+};
+struct FreeHandle {
+  void operator()(CURL* handle) const noexcept { curl_easy_cleanup(handle); }
+};
+
+void append(std::unique_ptr<curl_slist, FreeList>& list, const std::string& line) {
+  curl_slist* longer = curl_slist_append(list.get(), line.c_str());
+  if (!longer) throw std::bad_alloc();
+  static_cast<void>(list.release());
+  list.reset(longer);
+}
+
+// What the protocol says itself is not the user's to change, and a line end would begin another header.
+bool is_usable(const std::string& name, const std::string& value) {
+  static constexpr std::string_view ours[] = {"content-type", "content-length", "content-encoding", "te",
+                                              "grpc-encoding", "grpc-timeout",  "transfer-encoding"};
+  constexpr std::string_view line_ends("\r\n\0", 3);
+  return !name.empty() && std::ranges::find(ours, base::lower(name)) == std::end(ours) &&
+         name.find_first_of(":\r\n \t") == std::string::npos && value.find_first_of(line_ends) == std::string::npos;
+}
+
+// At most eight digits and a unit.
+std::string grpc_timeout(std::chrono::milliseconds timeout) {
+  constexpr std::int64_t largest = 99'999'999;
+  if (timeout.count() <= largest) return std::to_string(timeout.count()) + "m";
+  return std::to_string(std::min<std::int64_t>(timeout.count() / 1000, largest)) + "S";
+}
+
+int open_socket(void*, curlsocktype, curl_sockaddr* address) {
+  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+}  // namespace
+
+struct Transport::Headers {
+  std::unique_ptr<curl_slist, FreeList> plain, gzip;
+
+  explicit Headers(const OtlpConfig& config) {
+    const bool grpc = config.protocol == OtlpProtocol::grpc;
+    for (auto* list : {&plain, &gzip}) {
+      append(*list, std::string("Content-Type: ") + (grpc ? "application/grpc"
+                                                     : config.protocol == OtlpProtocol::http_json
+                                                         ? "application/json"
+                                                         : "application/x-protobuf"));
+      append(*list, "Expect:");  // no round trip before a large body
+      if (grpc) append(*list, "te: trailers");
+      if (grpc && config.timeout.count() > 0) append(*list, "grpc-timeout: " + grpc_timeout(config.timeout));
+      for (const auto& [name, value] : config.headers)
+        if (is_usable(name, value)) append(*list, name + (value.empty() ? ";" : ": " + value));
+    }
+    append(gzip, grpc ? "grpc-encoding: gzip" : "Content-Encoding: gzip");
+  }
+};
+
+struct Transport::Transfer {
+  std::uint64_t id = 0;
+  std::unique_ptr<CURL, FreeHandle> handle;
+  RequestBody body;
+  bool grpc = false;
+  std::size_t received_bytes = 0;
+  Response response = {};
+  char error[CURL_ERROR_SIZE] = {};
+
+  static std::size_t on_body(char* bytes, std::size_t, std::size_t size, void* self) {
+    auto& transfer = *static_cast<Transfer*>(self);
+    transfer.received_bytes += size;
+    transfer.response.answered = true;
+    transfer.response.too_large = transfer.received_bytes > most_response_bytes;
+    if (transfer.response.too_large) return 0;
+    if (transfer.received_bytes <= most_kept_bytes)
+      transfer.response.body.append(bytes, size);
+    else
+      transfer.response.body.clear();
+    return size;
+  }
+
+  // Trailers come here too.
+  static std::size_t on_header(char* bytes, std::size_t, std::size_t size, void* self) {
+    Response& response = static_cast<Transfer*>(self)->response;
+    const std::string_view line(bytes, size);
+    response.answered = true;
+    if (line.starts_with("HTTP/") && line.find(':') == std::string_view::npos) return size;
+    const std::size_t colon = std::min(line.find(':'), size);
+    const std::string name = base::lower(line.substr(0, colon));
+    const std::pair<std::string_view, std::string*> wanted[] = {
+        {"content-type", &response.content_type}, {"retry-after", &response.retry_after},
+        {"location", &response.location},         {"grpc-status", &response.grpc_status},
+        {"grpc-message", &response.grpc_message}, {"grpc-status-details-bin", &response.grpc_details}};
+    for (const auto& [header, field] : wanted)
+      if (name == header) *field = base::trim(line.substr(std::min(colon + 1, size)));
+    return size;
+  }
+};
+
+Transport::Transport(const OtlpConfig& config, Endpoint endpoint)
+    : config_(config), endpoint_(std::move(endpoint)), headers_(std::make_unique<Headers>(config)) {
+  static std::once_flag once;
+  static CURLcode ready = CURLE_FAILED_INIT;
+  std::call_once(once, [] { ready = curl_global_init(CURL_GLOBAL_DEFAULT); });
+  multi_ = ready == CURLE_OK ? curl_multi_init() : nullptr;
+  if (!multi_) throw std::runtime_error("libcurl cannot be initialised");
+}
+
+Transport::~Transport() {
+  for (const auto& transfer : transfers_) curl_multi_remove_handle(multi_, transfer->handle.get());
+  transfers_.clear();
+  curl_multi_cleanup(multi_);
+}
+
+void Transport::send(std::uint64_t id, std::string_view request) {
+  auto transfer = std::make_unique<Transfer>();
+  transfer->id = id;
+  transfer->grpc = config_.protocol == OtlpProtocol::grpc;
+  transfer->handle.reset(curl_easy_init());
+  if (!transfer->handle) throw std::bad_alloc();
+  transfer->body = request_body(request, config_.protocol, config_.gzip);
+  configure(*transfer);
+  transfers_.reserve(transfers_.size() + 1);
+  if (curl_multi_add_handle(multi_, transfer->handle.get()) != CURLM_OK) throw std::bad_alloc();
+  transfers_.push_back(std::move(transfer));
+}
+
+void Transport::configure(Transfer& transfer) {
+  CURL* handle = transfer.handle.get();
+  curl_easy_setopt(handle, CURLOPT_URL, endpoint_.url.c_str());
+  curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(handle, CURLOPT_PRIVATE, &transfer);
+  curl_easy_setopt(handle, CURLOPT_POST, 1L);
+  curl_easy_setopt(handle, CURLOPT_POSTFIELDS, transfer.body.bytes.data());
+  curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(transfer.body.bytes.size()));
+  curl_easy_setopt(handle, CURLOPT_UPLOAD_BUFFERSIZE, upload_buffer_bytes);
+  const curl_slist* headers = (transfer.body.gzip ? headers_->gzip : headers_->plain).get();
+  curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
+  static const std::string user_agent = std::string("OTel-OTLP-Exporter-Lens/") + version;
+  curl_easy_setopt(handle, CURLOPT_USERAGENT, user_agent.c_str());
+  curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &Transfer::on_body);
+  curl_easy_setopt(handle, CURLOPT_WRITEDATA, &transfer);
+  curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, &Transfer::on_header);
+  curl_easy_setopt(handle, CURLOPT_HEADERDATA, &transfer);
+  curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, transfer.error);
+  curl_easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, &open_socket);
+  curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
+  // Giving a transfer up must not wait for its name server.
+  curl_easy_setopt(handle, CURLOPT_QUICK_EXIT, 1L);
+  const auto timeout = std::min<std::int64_t>(config_.timeout.count(), std::numeric_limits<long>::max());
+  curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(std::max<std::int64_t>(timeout, 0)));
+  if (config_.timeout.count() <= 0) curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, 0L);
+  if (!endpoint_.unix_socket.empty())
+    curl_easy_setopt(handle, CURLOPT_UNIX_SOCKET_PATH, endpoint_.unix_socket.c_str());
+  if (!transfer.grpc) {
+    // HTTP/1.1: one connection for each request under way, and no window that every poll must wait for.
+    curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(handle, CURLOPT_ACCEPT_ENCODING, "gzip");
+  } else {
+    const bool tls = endpoint_.url.starts_with("https:");
+    curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
+    curl_easy_setopt(handle, CURLOPT_PIPEWAIT, 1L);
+  }
+  configure_tls(transfer);
+}
+
+void Transport::configure_tls(Transfer& transfer) {
+  const std::pair<CURLoption, const std::string*> files[] = {{CURLOPT_CAINFO, &config_.certificate},
+                                                             {CURLOPT_SSLKEY, &config_.client_key},
+                                                             {CURLOPT_SSLCERT, &config_.client_certificate}};
+  for (const auto& [option, path] : files)
+    if (!path->empty()) curl_easy_setopt(transfer.handle.get(), option, path->c_str());
+}
+
+std::vector<Transport::Settled> Transport::poll() {
+  std::vector<Settled> settled;
+  int running = 0, ready = 1;
+  for (int round = 0; round < most_rounds && ready > 0 && !transfers_.empty(); ++round) {
+    curl_multi_perform(multi_, &running);
+    ready = 0;
+    if (running > 0) curl_multi_poll(multi_, nullptr, 0, 0, &ready);
+    int left = 0;
+    while (const CURLMsg* message = curl_multi_info_read(multi_, &left))
+      if (message->msg == CURLMSG_DONE) settled.push_back(settle(message->easy_handle, message->data.result));
+  }
+  return settled;
+}
+
+Transport::Settled Transport::settle(void* handle, int code) {
+  const auto at = std::ranges::find_if(transfers_, [&](const auto& transfer) { return transfer->handle.get() == handle; });
+  const std::unique_ptr<Transfer> transfer = std::move(*at);
+  transfers_.erase(at);
+  curl_multi_remove_handle(multi_, handle);
+  Settled settled{transfer->id, std::move(transfer->response)};
+  Response& response = settled.response;
+  response.curl_code = code;
+  if (code != CURLE_OK)
+    response.error = transfer->error[0] ? transfer->error : curl_easy_strerror(static_cast<CURLcode>(code));
+  curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &response.http_status);
+  long http = 0;
+  curl_easy_getinfo(handle, CURLINFO_HTTP_VERSION, &http);
+  response.http_major = http >= CURL_HTTP_VERSION_2_0 ? 2 : http > 0 ? 1 : 0;
+  if (transfer->grpc) response.body = grpc_message_of(response.body, most_response_bytes).value_or("");
+  return settled;
+}
+
+void Transport::wait(std::chrono::milliseconds most) {
+  int ready = 0;
+  curl_multi_poll(multi_, nullptr, 0, static_cast<int>(std::max<std::int64_t>(most.count(), 0)), &ready);
+}
+
+}  // namespace lens::exporting

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carries OTLP requests to one endpoint: gRPC (a framed HTTP/2 POST with trailers) and HTTP, both by libcurl, which
+// keeps the connections.
+//
+// Threads:   one at a time, which never waits here: `poll` does what can be done at once. Resolving a host's name takes
+//            a thread of libcurl's meanwhile.
+// Errors:    whatever becomes of a request is in its response. The constructor throws std::runtime_error when libcurl
+//            cannot be had.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/export/endpoint.h"
+
+namespace lens::exporting {
+
+/// What became of a request: either curl_code is 0 and the rest is the answer, or curl_code and error say why none came.
+struct Response {
+  int curl_code = 0;
+  std::string error = {};
+  bool answered = false;   // something of an answer has come
+  bool too_large = false;  // the answer exceeded most_response_bytes, and was cut off
+  long http_status = 0;
+  int http_major = 0;
+  std::string content_type = {}, retry_after = {}, location = {};
+  std::string grpc_status = {}, grpc_message = {}, grpc_details = {};  // as they came: percent-encoded, base64
+  std::string body = {};  // the message of it, where it is gRPC; empty when longer than any that has something to say
+};
+
+class Transport {
+ public:
+  static constexpr std::size_t most_response_bytes = 4 << 20;  // decompressed
+
+  Transport(const OtlpConfig& config, Endpoint endpoint);
+  /// What is under way is given up at once.
+  ~Transport();
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  struct Settled {
+    std::uint64_t id;
+    Response response;
+  };
+
+  /// Begins to send an OTLP protobuf request; `id` comes back with its response.
+  void send(std::uint64_t id, std::string_view request);
+  /// Drives transfers; what has been settled since the last call.
+  std::vector<Settled> poll();
+  /// Waits until a transfer can go on, `most` at most. For shutdown, when there is nothing else to do.
+  void wait(std::chrono::milliseconds most);
+  bool is_idle() const noexcept { return transfers_.empty(); }
+
+  const Endpoint& endpoint() const noexcept { return endpoint_; }
+  OtlpProtocol protocol() const noexcept { return config_.protocol; }
+
+ private:
+  struct Transfer;
+  struct Headers;
+
+  void configure(Transfer& transfer);
+  void configure_tls(Transfer& transfer);
+  Settled settle(void* handle, int code);
+
+  OtlpConfig config_;
+  Endpoint endpoint_;
+  std::unique_ptr<Headers> headers_;
+  void* multi_;
+  std::vector<std::unique_ptr<Transfer>> transfers_;
+};
+
+}  // namespace lens::exporting
