@@ -28,10 +28,10 @@ namespace lens {
 class Name {
  public:
   template <std::size_t N>
-  consteval Name(const char (&literal)[N]) : text_(literal), size_(N - 1), hash_(detail::text_hash(literal, N - 1)), literal_(true) {}
+  consteval Name(const char (&literal)[N])
+      : text_(literal), size_(N - 1), hash_(detail::text_hash(literal, N - 1)), literal_(true) {}
   template <class T>
-    requires(detail::Text<T> && !std::is_array_v<T>)
-  Name(const T& text) : Name(std::string_view(text), 0) {}
+  requires(detail::Text<T> && !std::is_array_v<T>) Name(const T& text) : Name(std::string_view(text), 0) {}
   template <std::size_t N>
   Name(char (&buffer)[N]) : Name(std::string_view(buffer), 0) {}
 
@@ -62,8 +62,8 @@ using SystemTime = std::chrono::system_clock::time_point;
 /// What else a span can say. All of it optional.
 struct SpanOptions {
   SpanKind kind = SpanKind::internal;
-  SpanContext parent{};             // instead of the calling thread's current span
-  bool root = false;                // begin a trace of its own, whatever is current
+  SpanContext parent{};  // instead of the calling thread's current span
+  bool root = false;     // begin a trace of its own, whatever is current
   std::vector<SpanContext> links{};
   std::optional<SystemTime> start{};  // instead of now
 };
@@ -96,10 +96,11 @@ inline void append_about(Position position, RecordKind kind, std::uint32_t refer
   const std::uint64_t bytes = (fixed_bytes + ... + items.bytes());
   if (thread.position() + bytes > thread.limit && !make_room_about(position, bytes)) return;
   const std::uint32_t form = RecordHeader::form_of(bytes, kind, elsewhere);
+  const std::uint64_t ticks = now_ticks(thread);
   if (elsewhere) {
-    append(thread, thread.position(), bytes, form, reference, now_ticks(thread), target, items...);
+    append(thread, thread.position(), bytes, form, reference, ticks, target, items...);
   } else {
-    append(thread, thread.position(), bytes, form, reference, now_ticks(thread), items...);
+    append(thread, thread.position(), bytes, form, reference, ticks, items...);
   }
 }
 
@@ -214,8 +215,8 @@ LENS_INLINE ScopedSpan span_cm(Name name, const Attribute<K, V>&... attributes) 
 /// Wraps a callable: each call is a span, if the group is on at that call. Same signature, same exceptions.
 template <class Callable>
 auto trace_fn(const Group& group, Name name, Callable callable) {
-  return [&group, name = name.lasting(), callable = std::move(callable)]<class... Arguments>(Arguments&&... arguments) mutable
-             -> std::invoke_result_t<Callable&, Arguments...> {
+  return [&group, name = name.lasting(), callable = std::move(callable)]<class... Arguments>(
+             Arguments&&... arguments) mutable -> std::invoke_result_t<Callable&, Arguments...> {
     auto span = managed_span(group, name);
     return std::invoke(callable, std::forward<Arguments>(arguments)...);
   };
