@@ -7,7 +7,7 @@ RELEASE := build/release
 DEMO_FLAGS ?= --pipeline-model-parallel-size 2 --save build/demo-checkpoints
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build bench format check setup
+.PHONY: help demo test build bench stress format check setup
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -27,6 +27,9 @@ bench: build  ## Measure what recording costs, and what the trainer feels of it
 	@cmake --build $(RELEASE) --target bench/all
 	@scripts/bench $(RELEASE)
 	@scripts/bench-trainer
+
+stress: build  ## Record from eight threads for a minute while groups are flipped and a reader looks in
+	@LENS_STRESS_SECONDS=60 $(RELEASE)/bin/stress_test
 
 format: setup  ## Format the C++ sources in place
 	@scripts/sources | xargs clang-format -i

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -21,15 +22,17 @@
 
 namespace lens::tests {
 
-/// A forked process. It leaves by _exit(0) when `body` returns; one that hangs is ended by SIGALRM.
+/// A forked process. It leaves in order when `body` returns; one that hangs is ended by SIGALRM.
 class Child {
  public:
-  explicit Child(const std::function<void()>& body) : pid_(fork()) {
+  explicit Child(const std::function<void()>& body) {
+    std::fflush(nullptr);  // or it would be printed twice
+    pid_ = fork();
     if (pid_ != 0) return;
     constexpr unsigned hangs_after_s = 60;
     alarm(hangs_after_s);
     body();
-    _exit(0);
+    std::exit(testing::Test::HasFailure());
   }
   ~Child() {
     if (pid_ > 0) kill();
@@ -52,7 +55,7 @@ class Child {
   }
 
  private:
-  pid_t pid_;
+  pid_t pid_ = 0;
 };
 
 /// Memory that a process shares with its children, zero at first: what they tell in it survives their death.

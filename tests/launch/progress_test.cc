@@ -52,6 +52,8 @@ std::string ring_file(const char* run_id, std::uint64_t recorded, std::uint64_t 
   std::memcpy(header->magic, record::layout_magic, sizeof header->magic);
   header->version = record::layout_version;
   std::strcpy(header->run_id, run_id);
+  header->header_bytes = sizeof(record::FileHeader);
+  header->ring_header_bytes = sizeof(record::RingHeader);
   header->counters.spans_recorded = recorded;
   header->counters.spans_dropped = dropped;
   return bytes;
@@ -61,10 +63,10 @@ TEST(SharedCounters, add_up_the_ranks_of_this_run) {
   tests::TemporaryDirectory directory;
   SharedCounters counters(directory.path(), "mine");
   EXPECT_FALSE(counters.read());
-  directory.write("a", ring_file("mine", 10, 1));
-  directory.write("b", ring_file("mine", 20, 2));
-  directory.write("c", ring_file("another", 100, 100));
-  directory.write("d", "too short to be a ring file");
+  directory.write("a.ring", ring_file("mine", 10, 1));
+  directory.write("b.ring", ring_file("mine", 20, 2));
+  directory.write("c.ring", ring_file("another", 100, 100));
+  directory.write("d.ring", "too short to be a ring file");
   auto sum = counters.read();
   ASSERT_TRUE(sum);
   EXPECT_EQ(sum->recorded, 30u);
@@ -74,9 +76,9 @@ TEST(SharedCounters, add_up_the_ranks_of_this_run) {
 TEST(SharedCounters, keep_what_a_rank_had_counted_when_it_is_gone) {
   tests::TemporaryDirectory directory;
   SharedCounters counters(directory.path(), "mine");
-  directory.write("a", ring_file("mine", 10, 1));
+  directory.write("a.ring", ring_file("mine", 10, 1));
   counters.read();
-  std::filesystem::remove(directory.path() / "a");
+  std::filesystem::remove(directory.path() / "a.ring");
   EXPECT_EQ(counters.read()->recorded, 10u);
 }
 

@@ -37,7 +37,10 @@ void print(const trace::Recovery& recovery) {
 int run_recover(const RecoverOptions& options) {
   auto all = nlohmann::json::array();
   int alive = 0, failed = 0, dead = 0;
-  for (trace::RingFile& rings : trace::find_ring_files(options.shm_dir, run_id_of(options.run))) {
+  std::vector<std::string> problems;
+  auto files = trace::find_ring_files(options.shm_dir, run_id_of(options.run), &problems);
+  for (const std::string& problem : problems) fmt::print(stderr, "lens: {}\n", problem);
+  for (trace::RingFile& rings : files) {
     try {
       const auto recovery = trace::recover(rings);
       ++(recovery ? dead : alive);

@@ -112,7 +112,10 @@ std::string snapshot_text(const Snapshot& snapshot, std::size_t width) {
     table.add({place_text(place), analyze::folded(place.ranks), since, iterations_text(place),
                !place.is_alive ? "dead" : place.stands_apart ? "apart" : ""});
   }
-  return text + table.text(width);
+  text += table.text(width);
+  for (const auto& rank : snapshot.ranks)
+    for (const std::string& problem : rank.problems) text += fmt::format("rank {}: {}\n", rank.rank, problem);
+  return text;
 }
 
 nlohmann::json to_json(const trace::ProcessState& rank) {

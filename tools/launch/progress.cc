@@ -3,19 +3,15 @@
 
 #include <charconv>
 #include <cstring>
-#include <fstream>
-#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "src/base/text.h"
-#include "src/record/layout.h"
+#include "tools/trace/ring_file.h"
 
 namespace lens::launch {
 namespace {
-
-namespace fs = std::filesystem;
 
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text) {
@@ -33,21 +29,6 @@ std::optional<Iteration> parse_position(std::string_view field) {
   auto total = parse_number<std::int64_t>(field.substr(slash + 1));
   if (!number || !total) return std::nullopt;
   return Iteration{.number = *number, .total = *total};
-}
-
-// Only the header is read, and by value: a mapping would fault when the file shrinks under it.
-std::optional<SpanCounts> read_counts(const fs::path& file, const std::string& run_id) {
-  alignas(record::FileHeader) char bytes[sizeof(record::FileHeader)];
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream.read(bytes, sizeof bytes)) return std::nullopt;
-  const auto& header = *reinterpret_cast<const record::FileHeader*>(bytes);
-  bool is_ours = std::memcmp(header.magic, record::layout_magic, sizeof header.magic) == 0 &&
-                 header.version == record::layout_version &&
-                 run_id == std::string_view(header.run_id, strnlen(header.run_id, sizeof header.run_id));
-  if (!is_ours) return std::nullopt;
-  // Relaxed: a copy of a number that only grows.
-  return SpanCounts{header.counters.spans_recorded.load(std::memory_order_relaxed),
-                    header.counters.spans_dropped.load(std::memory_order_relaxed)};
 }
 
 }  // namespace
@@ -71,9 +52,9 @@ std::optional<Iteration> parse_iteration(std::string_view line) {
 
 std::optional<SpanCounts> SharedCounters::read() {
   if (!shm_dir_.empty()) {
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(shm_dir_, ignored)) {
-      if (auto counts = read_counts(entry.path(), run_id_)) files_[entry.path()] = *counts;
+    for (trace::RingFile& file : trace::find_ring_files(shm_dir_, run_id_)) {
+      const trace::RingFileFacts facts = file.read_facts();
+      files_[file.path()] = {facts.spans_recorded, facts.spans_dropped};
     }
   }
   if (files_.empty()) return std::nullopt;

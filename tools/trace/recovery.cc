@@ -182,6 +182,8 @@ Recovery write_what_is_left(RingFile& rings, const RingFileFacts& facts) {
   collector.take_batch(rings.read_batch(recovery.problems), recovery.problems);
   const std::uint64_t last_ticks = rings.feed(assembler, collector, recovery.problems);
   assembler.truncate_open(last_ticks, reason, collector);
+  if (const std::uint64_t unknown = rings.unknown_name_count(); unknown > 0)
+    recovery.problems.push_back(fmt::format("{} names are not in the file: `lens.unknown_name` stands for them", unknown));
   const bool has_file = !facts.trace_file.empty();
   const std::string content =
       collector.content(has_file ? find_exported(directory / facts.trace_file, collector.ids()) : SpanIds{});

@@ -160,7 +160,9 @@ RingFileFacts RingFile::read_facts() {
 }
 
 std::string_view RingFile::name(std::uint32_t id) const {
-  return id >= 1 && id <= names_.size() ? std::string_view(names_[id - 1]) : std::string_view("lens.unknown_name");
+  if (id >= 1 && id <= names_.size()) return names_[id - 1];
+  ++unknown_names_;
+  return "lens.unknown_name";
 }
 
 model::IdentityKeys RingFile::keys() const {
@@ -282,7 +284,8 @@ std::vector<std::string> RingFile::read_redacted_keys(std::vector<std::string>& 
   return keys;
 }
 
-std::vector<RingFile> find_ring_files(const fs::path& directory, const std::string& run_id) {
+std::vector<RingFile> find_ring_files(const fs::path& directory, const std::string& run_id,
+                                      std::vector<std::string>* problems) {
   std::vector<fs::path> paths;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(directory, ignored))
@@ -293,8 +296,8 @@ std::vector<RingFile> find_ring_files(const fs::path& directory, const std::stri
     try {
       RingFile file(path);
       if (run_id.empty() || file.read_facts().run_id == run_id) files.push_back(std::move(file));
-    } catch (const std::exception&) {
-      // Gone meanwhile, or not ours.
+    } catch (const std::exception& error) {
+      if (problems && fs::exists(path, ignored)) problems->push_back(error.what());  // else it is gone meanwhile
     }
   }
   return files;

@@ -48,6 +48,8 @@ class RingFile {
   RingFileFacts read_facts();
   /// Of an interned name, as of the last `read_facts`.
   std::string_view name(std::uint32_t id) const;
+  /// How often `name` knew none: there was no room for it in the file.
+  std::uint64_t unknown_name_count() const noexcept { return unknown_names_; }
 
   model::IdentityKeys keys() const;
   assemble::TimeLine time_line() const;
@@ -85,10 +87,13 @@ class RingFile {
   std::string header_;
   std::vector<std::string> names_;
   bool names_complete_ = true;
+  mutable std::uint64_t unknown_names_ = 0;
   RingFileFacts facts_;
 };
 
-/// The ring files below a directory, of one run or (empty) of all. Files that are none are left out.
-std::vector<RingFile> find_ring_files(const std::filesystem::path& directory, const std::string& run_id);
+/// The ring files below a directory, of one run or (empty) of all. Files that cannot be read are left out; `problems`
+/// gets why.
+std::vector<RingFile> find_ring_files(const std::filesystem::path& directory, const std::string& run_id,
+                                      std::vector<std::string>* problems = nullptr);
 
 }  // namespace lens::trace

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "src/model/identity.h"
+#include "tests/kill/child.h"
+
+namespace lens::tests {
+namespace {
+
+using namespace lens::literals;
+
+TEST(Fork, ChildrenRecordWithIdsOfTheirOwn) {
+  const RunPlace place;
+  Child parent([&] {
+    auto telemetry = setup_telemetry(place.config(), {.rank = 0, .world_size = 1});
+    auto open = managed_span(SpanGroup::job, "parent");
+    for (int number = 0; number < 4; ++number) {
+      const int status = run_in_child([&] {
+        for (int i = 0; i < 100; ++i) auto span = managed_span(SpanGroup::step, "child");
+        std::exit(0);
+      });
+      EXPECT_EQ(status, 0);
+    }
+    for (int i = 0; i < 100; ++i) auto span = managed_span(SpanGroup::step, "own");
+  });
+  EXPECT_EQ(parent.wait(), 0);
+  const RecordedTrace trace = place.trace();
+  EXPECT_EQ(trace.count("parent"), 1u);
+  EXPECT_EQ(trace.count("own"), 100u);
+  EXPECT_EQ(trace.count("child"), 400u);
+  std::set<std::string> spans, traces;
+  for (const RecordedSpan& span : trace.spans) {
+    spans.insert(span.span_id);
+    if (span.name == "child") {
+      traces.insert(span.trace_id);
+      EXPECT_EQ(span.parent_id, "") << "an open span is not inherited";
+    }
+  }
+  EXPECT_EQ(spans.size(), trace.spans.size());
+  EXPECT_EQ(traces.size(), 400u) << "each a root";
+  EXPECT_EQ(place.ring_file_count(), 0u);
+}
+
+TEST(Fork, OfAKilledChildLeavesItsSpansToBeRecovered) {
+  const RunPlace place;
+  Child parent([&] {
+    auto telemetry = setup_telemetry(place.config(), {.rank = 0, .world_size = 1});
+    run_in_child([] {
+      auto open = managed_span(SpanGroup::job, "open in the child");
+      { auto ended = managed_span(SpanGroup::step, "ended in the child"); }
+      kill(getpid(), SIGKILL);
+    });
+  });
+  EXPECT_EQ(parent.wait(), 0);
+  EXPECT_EQ(place.recover().size(), 1u);
+  EXPECT_FALSE(place.trace().only("ended in the child").truncated());
+  EXPECT_TRUE(place.trace().only("open in the child").truncated());
+}
+
+// Another thread is in the middle of everything that takes a lock: new names, first spans of new threads, groups.
+TEST(Fork, WhileOtherThreadsAreAtItDoesNotDeadlock) {
+  const RunPlace place;
+  Child parent([&] {
+    auto telemetry = setup_telemetry(place.config(), {.rank = 0, .world_size = 1});
+    std::atomic<bool> stop{false};
+    std::jthread names([&] {
+      for (int i = 0; !stop; i = (i + 1) % 4000) auto span = managed_span(SpanGroup::step, "name " + std::to_string(i));
+    });
+    std::jthread threads([&] {
+      while (!stop) std::thread([] { auto span = managed_span(SpanGroup::step, "short"); }).join();
+    });
+    std::jthread groups([&] {
+      while (!stop) set_enabled_span_groups(MegatronSpanGroup::resolve("all"));
+    });
+    for (int i = 0; i < 50; ++i) {
+      const int status = run_in_child([] {
+        alarm(30);
+        auto span = managed_span(SpanGroup::step, "in the child");
+        set_enabled_span_groups(MegatronSpanGroup::resolve("per_step"));
+        auto named = managed_span(SpanGroup::step, "a name of the child's own");
+      });
+      EXPECT_EQ(status, 0);
+    }
+    stop = true;
+  });
+  EXPECT_EQ(parent.wait(), 0);
+  place.recover();
+  EXPECT_EQ(place.trace().count("in the child"), 50u);
+}
+
+TEST(Fork, AfterManyThreadsHaveGoneIsSound) {
+  const RunPlace place;
+  Child parent([&] {
+    auto telemetry = setup_telemetry(place.config(), {.rank = 0, .world_size = 1});
+    for (int i = 0; i < 200; ++i) std::thread([] { auto span = managed_span(SpanGroup::step, "short"); }).join();
+    EXPECT_EQ(run_in_child([] {
+      auto span = managed_span(SpanGroup::step, "child");
+      std::thread([] { auto span = managed_span(SpanGroup::step, "child's thread"); }).join();
+    }), 0);
+  });
+  EXPECT_EQ(parent.wait(), 0);
+  place.recover();
+  const RecordedTrace trace = place.trace();
+  EXPECT_EQ(trace.count("short"), 200u);
+  EXPECT_EQ(trace.count("child"), 1u);
+  EXPECT_EQ(trace.count("child's thread"), 1u);
+}
+
+// ---- ids
+
+std::uint64_t inverse_of_odd(std::uint64_t odd) {
+  std::uint64_t inverse = odd;  // right in 3 bits; each step doubles them
+  for (int step = 0; step < 5; ++step) inverse *= 2 - odd * inverse;
+  return inverse;
+}
+
+std::uint64_t undo_shift(std::uint64_t value, int shift) {
+  std::uint64_t before = value;
+  for (int known = shift; known < 64; known += shift) before = value ^ before >> shift;
+  return before;
+}
+
+/// What `model::mixed` makes its argument into, undone step by step.
+std::uint64_t unmixed(std::uint64_t word) {
+  word = undo_shift(word, 31) * inverse_of_odd(0x94d049bb133111eb);
+  word = undo_shift(word, 27) * inverse_of_odd(0xbf58476d1ce4e5b9);
+  return undo_shift(word, 30);
+}
+
+// Positions differ for all records of a process and its forked children. What maps them to ids can be undone, so ids
+// differ too: that is tried on 10^8 of them, and holds for all.
+TEST(Ids, DifferForAllPositions) {
+  const model::IdentityKeys keys{0x1234567890abcdef, 2, 3};
+  constexpr std::uint64_t ids_per_process = 25'000'000, processes = 4, record_bytes = 32;
+  std::uint64_t zeros = 0, wrong = 0;
+  for (std::uint64_t process = 0; process < processes; ++process) {
+    const std::uint64_t first = (process << 8 | 1) << detail::position_ring_shift;
+    for (std::uint64_t i = 0; i < ids_per_process; ++i) {
+      const std::uint64_t position = first + i * record_bytes;
+      const std::uint64_t id = model::span_word(position, keys);
+      zeros += id == 0;
+      wrong += unmixed(id) - keys.span != position;
+    }
+  }
+  EXPECT_EQ(zeros, 0u);
+  EXPECT_EQ(wrong, 0u);
+}
+
+}  // namespace
+}  // namespace lens::tests

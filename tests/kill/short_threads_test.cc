@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <latch>
+#include <string>
+#include <thread>
+
+#include "tests/kill/child.h"
+
+namespace lens::tests {
+namespace {
+
+std::size_t mapping_count() {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t count = 0;
+  for (std::string line; std::getline(maps, line);) ++count;
+  return count;
+}
+
+std::uintmax_t bytes_below(const std::filesystem::path& directory) {
+  std::uintmax_t bytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) bytes += entry.file_size();
+  return bytes;
+}
+
+constexpr int at_once = 4;
+
+/// Each four of them have a ring at the same moment.
+void run_threads(int count) {
+  for (int started = 0; started < count; started += at_once) {
+    std::latch recording(at_once);
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < at_once; ++i) {
+      threads.emplace_back([&] {
+        auto span = managed_span(SpanGroup::step, "short");
+        recording.arrive_and_wait();
+      });
+    }
+  }
+}
+
+TEST(ShortThreads, TenThousandLeaveNothingBehind) {
+  const RunPlace place;
+  Child child([&] {
+    auto telemetry = setup_telemetry(place.config(), {.rank = 0, .world_size = 1});
+    run_threads(at_once);
+    const std::size_t mappings = mapping_count();
+    const std::uintmax_t bytes = bytes_below(place.rings());
+    run_threads(10'000);
+    constexpr std::size_t slack = 24;  // stacks that the C library keeps
+    if (mapping_count() > mappings + slack || bytes_below(place.rings()) != bytes) _exit(1);
+  });
+  EXPECT_EQ(child.wait(), 0) << "1: memory grew";
+  const RecordedTrace trace = place.trace();
+  EXPECT_EQ(trace.count("short"), 10'004u);
+  ASSERT_TRUE(trace.counters);
+  EXPECT_EQ(trace.counters->spans_dropped, 0u);
+}
+
+}  // namespace
+}  // namespace lens::tests

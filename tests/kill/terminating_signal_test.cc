@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <thread>
+
+#include "tests/kill/child.h"
+
+namespace lens::tests {
+namespace {
+
+std::atomic<int> handled{0};
+
+void drain_on_signal(int) {
+  graceful_drain(std::chrono::milliseconds(500));
+  ++handled;
+}
+
+void install(int flags) {
+  struct sigaction action {};
+  action.sa_handler = drain_on_signal;
+  action.sa_flags = flags;
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+struct Progress {
+  std::atomic<int> handled;
+  std::atomic<bool> recording;
+};
+
+/// Begins spans without pause, half of them with names not seen before, until `signals` have been handled.
+void record_until_handled(const RunPlace& place, Progress& progress, int signals) {
+  auto telemetry = setup_telemetry(place.config(), {.rank = 0, .world_size = 1});
+  for (int i = 0; handled < signals; ++i) {
+    auto span = managed_span(SpanGroup::step, "step");
+    auto named = managed_span(SpanGroup::step, "name " + std::to_string(i % 30'000));
+    progress.recording = true;
+    progress.handled = handled.load();
+  }
+}
+
+TEST(TerminatingSignal, InTheMiddleOfASpansBeginDrainsWithoutDeadlock) {
+  const RunPlace place;
+  const Shared<Progress> progress;
+  constexpr int signals = 20;
+  Child child([&] {
+    install(0);
+    record_until_handled(place, *progress, signals);
+  });
+  while (!progress->recording) std::this_thread::yield();
+  for (int sent = 0; sent < signals; ++sent) {
+    child.signal(SIGTERM);
+    while (progress->handled <= sent) std::this_thread::yield();
+  }
+  EXPECT_EQ(child.wait(), 0);
+  EXPECT_GT(place.trace().count("step"), 0u);
+}
+
+TEST(TerminatingSignal, DuringTheDrainOfAnotherIsHandledToo) {
+  const RunPlace place;
+  const Shared<Progress> progress;
+  constexpr int signals = 10;
+  Child child([&] {
+    install(SA_NODEFER);
+    record_until_handled(place, *progress, signals);
+  });
+  while (!progress->recording) std::this_thread::yield();
+  while (kill(child.pid(), 0) == 0 && progress->handled < signals) {
+    child.signal(SIGTERM);
+    std::this_thread::yield();
+    siginfo_t ended{};
+    if (waitid(P_PID, id_t(child.pid()), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0) break;
+  }
+  EXPECT_EQ(child.wait(), 0);
+}
+
+TEST(TerminatingSignal, StaysWithTheHandlerOfTheProgram) {
+  install(0);
+  struct sigaction during {}, after {};
+  record([&] { sigaction(SIGTERM, nullptr, &during); });
+  sigaction(SIGTERM, nullptr, &after);
+  EXPECT_EQ(during.sa_handler, drain_on_signal);
+  EXPECT_EQ(after.sa_handler, drain_on_signal);
+  signal(SIGTERM, SIG_DFL);
+}
+
+TEST(TerminatingSignal, OnceTelemetryIsOffIsDrainedAtOnce) {
+  EXPECT_FALSE(graceful_drain());
+  record([] {});
+  EXPECT_FALSE(graceful_drain());
+}
+
+}  // namespace
+}  // namespace lens::tests

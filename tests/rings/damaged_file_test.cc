@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dead process's file of rings, damaged everywhere: it is read to the end, with problems at most, and what is damaged
+// is said.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <thread>
+
+#include "src/record/layout.h"
+#include "tests/kill/child.h"
+#include "tools/trace/process_state.h"
+
+namespace lens::tests {
+namespace {
+
+using namespace lens::literals;
+using record::FileHeader;
+using record::RingHeader;
+using testing::HasSubstr;
+
+void record_something_of_everything(const Config& config) {
+  auto telemetry = setup_telemetry(config, {.rank = 0, .world_size = 1});
+  auto job = managed_span(SpanGroup::job, "job", "sizes"_a = std::vector<int>{1, 2, 3});
+  for (int i = 0; i < 30; ++i) {
+    auto step = managed_span(SpanGroup::step, "step", {.links = {job.context()}}, "iteration"_a = i, "text"_a = "a text");
+    step.add_event("event", "n"_a = 1.5);
+    step.set_status(StatusCode::error, "a message");
+  }
+  telemetry.force_flush();
+  for (int i = 0; i < 30; ++i) auto step = managed_span(SpanGroup::step, "batched", "i"_a = i);
+  SpanHandle handle = start_span(SpanGroup::step, "handle", {.kind = SpanKind::server, .root = true}, "h"_a = 1);
+  std::thread([&] {
+    handle.set("answer"_a = "from another thread");
+    auto waiting = managed_span(SpanGroup::step, "open elsewhere", "names"_a = std::vector<std::string>{"a", "b"});
+    _exit(0);
+  }).join();
+}
+
+/// The file that a process left, to be damaged byte by byte and made good again.
+class DamagedFile : public testing::Test {
+ protected:
+  DamagedFile() {
+    Config config = place_.config();
+    config.standard.span_batch.schedule_delay = std::chrono::hours(1);
+    Child child([&] { record_something_of_everything(config); });
+    EXPECT_EQ(child.wait(), 0);
+    for (const auto& entry : std::filesystem::directory_iterator(place_.rings())) path_ = entry.path();
+    original_ = place_.rings().parent_path() / "original";
+    std::filesystem::create_hard_link(path_, original_);
+    file_ = open(original_.c_str(), O_RDWR | O_CLOEXEC);
+    EXPECT_EQ(pread(file_, &bytes_of_header_, sizeof(FileHeader), 0), ssize_t(sizeof(FileHeader)));
+  }
+  ~DamagedFile() override { close(file_); }
+
+  const FileHeader& header() const { return *reinterpret_cast<const FileHeader*>(bytes_of_header_); }
+
+  RingHeader* read_ring(std::uint32_t number) {
+    EXPECT_EQ(pread(file_, &bytes_of_ring_, sizeof(RingHeader), off_t(ring_at(number))), ssize_t(sizeof(RingHeader)));
+    return reinterpret_cast<RingHeader*>(bytes_of_ring_);
+  }
+  std::uint64_t ring_at(std::uint32_t number) const {
+    return header().rings_offset + (number - 1) * sizeof(RingHeader);
+  }
+
+  /// All that a reader does. Returns what it had to say; what is no file of rings at all is said too.
+  std::vector<std::string> read_all() {
+    std::vector<std::string> problems;
+    std::error_code ignored;
+    std::filesystem::create_hard_link(original_, path_, ignored);  // recovery took the name away
+    try {
+      trace::RingFile rings(path_);
+      const trace::ProcessState state = trace::read_process_state(rings);
+      problems = state.problems;
+      if (auto recovery = trace::recover(rings)) {
+        recovered_ = recovery->ended + recovery->truncated;
+        problems.insert(problems.end(), recovery->problems.begin(), recovery->problems.end());
+      }
+    } catch (const std::exception& error) {
+      problems.push_back(error.what());
+    }
+    return problems;
+  }
+
+  template <class T>
+  std::vector<std::string> read_with(std::uint64_t at, T value) {
+    T before;
+    EXPECT_EQ(pread(file_, &before, sizeof before, off_t(at)), ssize_t(sizeof before));
+    EXPECT_EQ(pwrite(file_, &value, sizeof value, off_t(at)), ssize_t(sizeof value));
+    auto problems = read_all();
+    EXPECT_EQ(pwrite(file_, &before, sizeof before, off_t(at)), ssize_t(sizeof before));
+    return problems;
+  }
+
+  void flip_every_byte(std::uint64_t from, std::uint64_t bytes, std::uint64_t stride = 1) {
+    for (std::uint64_t at = from; at < from + bytes; at += stride) {
+      unsigned char byte;
+      ASSERT_EQ(pread(file_, &byte, 1, off_t(at)), 1);
+      read_with(at, static_cast<unsigned char>(~byte));
+    }
+  }
+
+  /// Values at the edges, in every word of the region.
+  void try_extremes(std::uint64_t from, std::uint64_t bytes) {
+    constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max(), sign = std::uint64_t{1} << 63;
+    for (std::uint64_t at = from; at + 8 <= from + bytes; at += 4) {
+      for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{1}, most, sign, sign - 1, most - 4095})
+        read_with(at, value);
+    }
+  }
+
+  std::string said(const std::vector<std::string>& problems) const { return testing::PrintToString(problems); }
+
+  RunPlace place_;
+  std::filesystem::path path_, original_;
+  int file_ = -1;
+  std::uint64_t recovered_ = 0;
+  alignas(FileHeader) char bytes_of_header_[sizeof(FileHeader)] = {};
+  alignas(RingHeader) char bytes_of_ring_[sizeof(RingHeader)] = {};
+};
+
+TEST_F(DamagedFile, UndamagedIsReadWhole) {
+  EXPECT_EQ(said(read_all()), "{}");
+  EXPECT_EQ(recovered_, 33u);  // 30 that had ended since the flush; the job, the handle and the other thread's span
+  const RecordedTrace trace = place_.trace();
+  EXPECT_EQ(trace.count("batched"), 30u);
+  EXPECT_EQ(trace.count("step"), 30u);
+  EXPECT_EQ(trace.only("handle").at<std::string>("answer"), "from another thread");
+}
+
+TEST_F(DamagedFile, SaysWhatCannotBeRead) {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_THAT(said(read_with(offsetof(FileHeader, magic), std::uint64_t{0})), HasSubstr("not a file of rings"));
+  EXPECT_THAT(said(read_with(offsetof(FileHeader, version), 77u)), HasSubstr("version 77"));
+  EXPECT_THAT(said(read_with(offsetof(FileHeader, rings_offset), most)), HasSubstr("ring 1: cannot be read"));
+  EXPECT_THAT(said(read_with(offsetof(FileHeader, names_used), most)), HasSubstr("of the names only"));
+  EXPECT_THAT(said(read_with(offsetof(FileHeader, batch_bytes), most)), HasSubstr("the batch cannot be read"));
+  EXPECT_THAT(said(read_with(offsetof(FileHeader, batch_bytes), std::uint64_t{5000})), HasSubstr("batch"));
+  EXPECT_THAT(said(read_with(offsetof(FileHeader, resource_bytes), most)), HasSubstr("the resource cannot be read"));
+  EXPECT_THAT(said(read_with(offsetof(FileHeader, redaction_bytes), most)), HasSubstr("redact"));
+  EXPECT_THAT(said(read_with(offsetof(FileHeader, trace_directory), 'x')), HasSubstr("where the run's traces are"));
+  EXPECT_THAT(said(read_with(ring_at(1) + offsetof(RingHeader, data_bytes), most)), HasSubstr("ring 1: cannot be read"));
+  EXPECT_THAT(said(read_with(ring_at(1) + offsetof(RingHeader, head), most)), HasSubstr("ring 1: cannot be read"));
+}
+
+TEST_F(DamagedFile, HeaderWithAnyByteOrWordChangedIsRead) {
+  // The texts' first bytes only: a changed directory is another one, and would be made.
+  const std::uint64_t texts = offsetof(FileHeader, run_id), clock = offsetof(FileHeader, clock);
+  flip_every_byte(0, texts + 8);
+  try_extremes(0, texts);
+  flip_every_byte(offsetof(FileHeader, trace_file), 64);
+  flip_every_byte(clock, sizeof(FileHeader) - clock);
+  try_extremes(clock, sizeof(FileHeader) - clock);
+}
+
+TEST_F(DamagedFile, RingHeadersWithAnyByteOrWordChangedAreRead) {
+  for (std::uint32_t number = 1; number <= 3; ++number) {
+    flip_every_byte(ring_at(number), sizeof(RingHeader));
+    try_extremes(ring_at(number), sizeof(RingHeader));
+  }
+}
+
+TEST_F(DamagedFile, RecordsAndOpenSpansWithAnyByteOrWordChangedAreRead) {
+  for (std::uint32_t number = 1; number <= 2; ++number) {
+    const RingHeader& ring = *read_ring(number);
+    const std::uint64_t records_at = ring.data_offset, open_at = ring.open_offset, open_room = ring.open_room;
+    const std::uint64_t records = ring.head.load() & (ring.data_bytes - 1);
+    const std::uint64_t open_bytes = ring.open[ring.open_version.load() & 1].bytes;
+    const std::uint64_t list_at = open_at + (ring.open_version.load() & 1) * open_room;
+    flip_every_byte(list_at, open_bytes);
+    try_extremes(list_at, open_bytes);
+    flip_every_byte(records_at, records, 3);
+    try_extremes(records_at, std::min<std::uint64_t>(records, 512));
+  }
+}
+
+TEST_F(DamagedFile, NamesEnvelopeAndBatchWithAnyByteChangedAreRead) {
+  flip_every_byte(header().names_offset, header().names_used.load());
+  flip_every_byte(header().envelope_offset,
+                  header().resource_bytes + header().scope_bytes + header().redaction_bytes, 3);
+  flip_every_byte(header().batch_offset, header().batch_bytes.load(), 5);
+}
+
+TEST_F(DamagedFile, CutOffAnywhereIsRead) {
+  constexpr std::uint64_t page = 4096;
+  for (std::uint64_t size = std::filesystem::file_size(original_); size > page; size -= page) {
+    ASSERT_EQ(ftruncate(file_, off_t(size - page)), 0);
+    read_all();
+  }
+  for (std::uint64_t size = sizeof(FileHeader) + 8; size >= 4; size -= 4) {
+    ASSERT_EQ(ftruncate(file_, off_t(size)), 0);
+    EXPECT_NE(said(read_all()), "{}") << size;
+  }
+}
+
+}  // namespace
+}  // namespace lens::tests
