@@ -42,8 +42,8 @@ class Exporter {
   virtual void flush() {}
   virtual bool is_flushed() const { return true; }
 
-  /// Sends until `deadline` what has been taken, then keeps the rest on disk or gives it up. Afterwards nothing is under
-  /// way and the counts are final.
+  /// Sends until `deadline` what has been taken, then keeps the rest on disk or gives it up. Afterwards nothing is
+  /// under way and the counts are final.
   virtual void drain(std::chrono::steady_clock::time_point) {}
   virtual void finish(const FinalCounters&) {}
 

@@ -144,7 +144,8 @@ bool OtlpExporter::split(Batch& batch) {
   if (!halves) return false;
   if (batch.spooled) {
     // The halves take its place: should this process die between, both are still there.
-    const bool kept = spool_.add(halves->first, halves->first_spans) && spool_.add(halves->second, halves->second_spans);
+    const bool kept =
+        spool_.add(halves->first, halves->first_spans) && spool_.add(halves->second, halves->second_spans);
     if (!kept) return false;
     spool_may_hold_ = true;
     spool_.remove(*batch.spooled);
@@ -181,9 +182,8 @@ void OtlpExporter::flush() {
 }
 
 bool OtlpExporter::is_flushed() const {
-  return std::ranges::none_of(batches_, [&](const Batch& batch) {
-    return batch.taken != 0 && batch.taken <= flush_through_;
-  });
+  return std::ranges::none_of(batches_,
+                              [&](const Batch& batch) { return batch.taken != 0 && batch.taken <= flush_through_; });
 }
 
 bool OtlpExporter::has_more_to_send() {

@@ -29,7 +29,8 @@ class OtlpExporter : public Exporter {
  public:
   /// `on_error` hears of failures on the way, `announce` what was not delivered in the end. Throws
   /// std::invalid_argument when the endpoint is none.
-  OtlpExporter(const OtlpExporterOptions& options, otlp::TraceEnvelope envelope, ErrorSink on_error, ErrorSink announce);
+  OtlpExporter(const OtlpExporterOptions& options, otlp::TraceEnvelope envelope, ErrorSink on_error,
+               ErrorSink announce);
 
   void export_spans(std::string_view spans, std::uint64_t count) override;
   void poll() override;

@@ -35,16 +35,18 @@ enum GrpcStatus {
 
 std::string_view grpc_name(int status) {
   static constexpr std::array<std::string_view, 17> names = {
-      "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED", "NOT_FOUND",
-      "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED",
-      "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL",        "UNAVAILABLE",        "DATA_LOSS",         "UNAUTHENTICATED"};
+      "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+      "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+      "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+      "DATA_LOSS", "UNAUTHENTICATED"};
   return status >= 0 && std::size_t(status) < names.size() ? names[std::size_t(status)] : "unknown status";
 }
 
 /// Text from outside, for one line of a log.
 std::string one_line(std::string_view text) {
   std::string line = base::repaired_utf8(text);
-  std::ranges::replace_if(line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+  std::ranges::replace_if(
+      line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
   return std::string(base::first_characters(base::trim(line), most_message_characters));
 }
 
@@ -53,7 +55,8 @@ std::string with(std::string what, std::string_view detail) {
   return line.empty() ? what : what + ": " + line;
 }
 
-// Servers say in words that it was the size: gRPC has one status for this and for quotas, and the collector answers 400.
+// Servers say in words that it was the size: gRPC has one status for this and for quotas, and the collector answers
+// 400.
 bool speaks_of_size(std::string_view message) {
   const std::string text = base::lower(message);
   return text.find("large") != std::string::npos || text.find("message size") != std::string::npos;
@@ -93,16 +96,20 @@ std::optional<std::chrono::milliseconds> retry_after(const std::string& header) 
 std::string wrong_protocol(const Endpoint& endpoint, OtlpProtocol protocol) {
   if (protocol == OtlpProtocol::grpc)
     return endpoint.url +
-           " does not speak gRPC: if it is a collector's HTTP port, set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf, or name "
+           " does not seem to speak gRPC: if it is a collector's HTTP port, set "
+           "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf, or name "
            "its gRPC port (4317)";
   return endpoint.url +
-         " does not speak HTTP/1.1: if it is a collector's gRPC port, set OTEL_EXPORTER_OTLP_PROTOCOL=grpc, or name its "
+         " does not seem to speak HTTP/1.1: if it is a collector's gRPC port, set OTEL_EXPORTER_OTLP_PROTOCOL=grpc, or "
+         "name its "
          "HTTP port (4318)";
 }
 
 Outcome unanswered(const Response& response, const Endpoint& endpoint, OtlpProtocol protocol) {
   Outcome outcome{.kind = Kind::retry, .message = with("cannot reach " + endpoint.url, response.error)};
-  switch (response.curl_code) {
+  // To libcurl, a server of HTTP/1.1 has said nothing where it expects HTTP/2.
+  const bool nothing_in_http2 = protocol == OtlpProtocol::grpc && response.curl_code == CURLE_GOT_NOTHING;
+  switch (nothing_in_http2 ? CURLE_HTTP2 : response.curl_code) {
     case CURLE_UNSUPPORTED_PROTOCOL:  // it began with something that is no HTTP/1.1
     case CURLE_HTTP2:                 // no frame of HTTP/2
     case CURLE_WEIRD_SERVER_REPLY:
@@ -219,8 +226,7 @@ std::string_view grpc_remedy(int status) {
 
 Outcome grpc_outcome(const Response& response, const Endpoint& endpoint) {
   const int status = status_of(response);
-  if (response.http_major == 1)
-    return {.kind = Kind::retry, .message = wrong_protocol(endpoint, OtlpProtocol::grpc)};
+  if (response.http_major == 1) return {.kind = Kind::retry, .message = wrong_protocol(endpoint, OtlpProtocol::grpc)};
   if (status == ok) return accepted(otlp::partial_success(response.body));
   const otlp::ResponseStatus details = otlp::response_status(base64_decoded(response.grpc_details));
   // A message that is not encoded right stays as it came.
@@ -228,9 +234,10 @@ Outcome grpc_outcome(const Response& response, const Endpoint& endpoint) {
   Outcome outcome{.kind = kind_of(status, details.retry_delay.has_value(), message),
                   .retry_after = details.retry_delay};
   const bool from_http = response.grpc_status.empty();
-  outcome.message = with(endpoint.url + " answered " + (from_http ? "HTTP " + std::to_string(response.http_status)
-                                                                  : std::string(grpc_name(status))),
-                         message);
+  outcome.message =
+      with(endpoint.url + " answered " +
+               (from_http ? "HTTP " + std::to_string(response.http_status) : std::string(grpc_name(status))),
+           message);
   outcome.message += grpc_remedy(status);
   return outcome;
 }
@@ -241,8 +248,7 @@ Outcome outcome_of(const Response& response, const Endpoint& endpoint, OtlpProto
   if (response.too_large)
     return {.kind = Kind::refused, .message = endpoint.url + " answered with more than 4 MiB, which was cut off"};
   if (response.curl_code != CURLE_OK) return unanswered(response, endpoint, protocol);
-  return protocol == OtlpProtocol::grpc ? grpc_outcome(response, endpoint)
-                                        : http_outcome(response, endpoint, protocol);
+  return protocol == OtlpProtocol::grpc ? grpc_outcome(response, endpoint) : http_outcome(response, endpoint, protocol);
 }
 
 }  // namespace lens::exporting

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When to try again after a destination failed: exponential back-off with jitter. It never sleeps: it says until when to
-// hold, and whoever drives the export looks at that.
+// When to try again after a destination failed: exponential back-off with jitter. It never sleeps: it says until when
+// to hold, and whoever drives the export looks at that.
 #pragma once
 
 #include <chrono>

@@ -30,7 +30,8 @@ std::int64_t unix_ns() {
 
 /// A run id may hold anything.
 std::string file_name_of(std::string run) {
-  std::ranges::replace_if(run, [](unsigned char c) { return c <= ' ' || c == '/' || c == 0x7f; }, '_');
+  std::ranges::replace_if(
+      run, [](unsigned char c) { return c <= ' ' || c == '/' || c == 0x7f; }, '_');
   return run.substr(0, longest_run_name);
 }
 

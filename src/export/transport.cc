@@ -37,8 +37,8 @@ void append(std::unique_ptr<curl_slist, FreeList>& list, const std::string& line
 
 // What the protocol says itself is not the user's to change, and a line end would begin another header.
 bool is_usable(const std::string& name, const std::string& value) {
-  static constexpr std::string_view ours[] = {"content-type", "content-length", "content-encoding", "te",
-                                              "grpc-encoding", "grpc-timeout",  "transfer-encoding"};
+  static constexpr std::string_view ours[] = {"content-type",  "content-length", "content-encoding", "te",
+                                              "grpc-encoding", "grpc-timeout",   "transfer-encoding"};
   constexpr std::string_view line_ends("\r\n\0", 3);
   return !name.empty() && std::ranges::find(ours, base::lower(name)) == std::end(ours) &&
          name.find_first_of(":\r\n \t") == std::string::npos && value.find_first_of(line_ends) == std::string::npos;
@@ -49,6 +49,12 @@ std::string grpc_timeout(std::chrono::milliseconds timeout) {
   constexpr std::int64_t largest = 99'999'999;
   if (timeout.count() <= largest) return std::to_string(timeout.count()) + "m";
   return std::to_string(std::min<std::int64_t>(timeout.count() / 1000, largest)) + "S";
+}
+
+// libcurl 7.88, Debian 12's, breaks the second request of a connection that is HTTP/2 without TLS (its issue 10634).
+bool can_reuse_plain_http2() {
+  const unsigned version = curl_version_info(CURLVERSION_NOW)->version_num;
+  return version < 0x075800 || version >= 0x080000;
 }
 
 int open_socket(void*, curlsocktype, curl_sockaddr* address) {
@@ -63,10 +69,10 @@ struct Transport::Headers {
   explicit Headers(const OtlpConfig& config) {
     const bool grpc = config.protocol == OtlpProtocol::grpc;
     for (auto* list : {&plain, &gzip}) {
-      append(*list, std::string("Content-Type: ") + (grpc ? "application/grpc"
-                                                     : config.protocol == OtlpProtocol::http_json
-                                                         ? "application/json"
-                                                         : "application/x-protobuf"));
+      append(*list,
+             std::string("Content-Type: ") + (grpc                                         ? "application/grpc"
+                                              : config.protocol == OtlpProtocol::http_json ? "application/json"
+                                                                                           : "application/x-protobuf"));
       append(*list, "Expect:");  // no round trip before a large body
       if (grpc) append(*list, "te: trailers");
       if (grpc && config.timeout.count() > 0) append(*list, "grpc-timeout: " + grpc_timeout(config.timeout));
@@ -171,18 +177,28 @@ void Transport::configure(Transfer& transfer) {
   const auto timeout = std::min<std::int64_t>(config_.timeout.count(), std::numeric_limits<long>::max());
   curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(std::max<std::int64_t>(timeout, 0)));
   if (config_.timeout.count() <= 0) curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, 0L);
-  if (!endpoint_.unix_socket.empty())
-    curl_easy_setopt(handle, CURLOPT_UNIX_SOCKET_PATH, endpoint_.unix_socket.c_str());
-  if (!transfer.grpc) {
+  if (!endpoint_.unix_socket.empty()) curl_easy_setopt(handle, CURLOPT_UNIX_SOCKET_PATH, endpoint_.unix_socket.c_str());
+  if (transfer.grpc) {
+    configure_http2(handle);
+  } else {
     // HTTP/1.1: one connection for each request under way, and no window that every poll must wait for.
     curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(handle, CURLOPT_ACCEPT_ENCODING, "gzip");
-  } else {
-    const bool tls = endpoint_.url.starts_with("https:");
-    curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
-    curl_easy_setopt(handle, CURLOPT_PIPEWAIT, 1L);
   }
   configure_tls(transfer);
+}
+
+void Transport::configure_http2(void* handle) {
+  if (endpoint_.url.starts_with("https:")) {
+    curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
+    curl_easy_setopt(handle, CURLOPT_PIPEWAIT, 1L);
+    return;
+  }
+  curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
+  const bool reuse = can_reuse_plain_http2();
+  curl_easy_setopt(handle, CURLOPT_PIPEWAIT, reuse ? 1L : 0L);
+  curl_easy_setopt(handle, CURLOPT_FRESH_CONNECT, reuse ? 0L : 1L);
+  curl_easy_setopt(handle, CURLOPT_FORBID_REUSE, reuse ? 0L : 1L);
 }
 
 void Transport::configure_tls(Transfer& transfer) {
@@ -208,7 +224,8 @@ std::vector<Transport::Settled> Transport::poll() {
 }
 
 Transport::Settled Transport::settle(void* handle, int code) {
-  const auto at = std::ranges::find_if(transfers_, [&](const auto& transfer) { return transfer->handle.get() == handle; });
+  const auto at =
+      std::ranges::find_if(transfers_, [&](const auto& transfer) { return transfer->handle.get() == handle; });
   const std::unique_ptr<Transfer> transfer = std::move(*at);
   transfers_.erase(at);
   curl_multi_remove_handle(multi_, handle);

@@ -19,7 +19,8 @@
 
 namespace lens::exporting {
 
-/// What became of a request: either curl_code is 0 and the rest is the answer, or curl_code and error say why none came.
+/// What became of a request: either curl_code is 0 and the rest is the answer, or curl_code and error say why none
+/// came.
 struct Response {
   int curl_code = 0;
   std::string error = {};
@@ -63,6 +64,7 @@ class Transport {
   struct Headers;
 
   void configure(Transfer& transfer);
+  void configure_http2(void* handle);
   void configure_tls(Transfer& transfer);
   Settled settle(void* handle, int code);
 

@@ -72,7 +72,11 @@ std::string json_text(std::string_view value) {
       continue;
     }
     switch (const char escaped = value[++i]) {
-      case 'n': case 'r': case 't': case 'b': case 'f': text += ' '; break;
+      case 'n':
+      case 'r':
+      case 't':
+      case 'b':
+      case 'f': text += ' '; break;
       case 'u': {
         unsigned code = 0;
         const std::string_view digits = value.substr(i + 1, 4);

@@ -35,7 +35,8 @@ std::optional<SplitRequest> split(std::string_view request) {
   for (std::string_view rest = spans; !rest.empty();) {
     const std::size_t size = take_field(rest).size();
     if (size == 0) return std::nullopt;
-    const bool goes_first = halves.first_spans == 0 || (halves.second_spans == 0 && first_bytes + size <= spans.size() / 2);
+    const bool goes_first =
+        halves.first_spans == 0 || (halves.second_spans == 0 && first_bytes + size <= spans.size() / 2);
     ++(goes_first ? halves.first_spans : halves.second_spans);
     if (goes_first) first_bytes += size;
   }

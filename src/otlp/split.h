@@ -14,8 +14,8 @@ struct SplitRequest {
   std::uint64_t first_spans, second_spans;
 };
 
-/// Two requests with the resource and scope of `request`, which is one of a TraceEnvelope's, and about half its bytes of
-/// spans each. Nothing when it holds less than two spans.
+/// Two requests with the resource and scope of `request`, which is one of a TraceEnvelope's, and about half its bytes
+/// of spans each. Nothing when it holds less than two spans.
 std::optional<SplitRequest> split(std::string_view request);
 
 }  // namespace lens::otlp

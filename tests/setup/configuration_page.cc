@@ -29,9 +29,9 @@ telemetry is enabled. A variable with a prefix that is not in this table is repo
 
 Booleans are 1/0, true/false, yes/no, on/off, in any case.
 
-This version records and exports spans, by the exporters `file` and `console`. It reads and checks every variable of this page,
-but these have no effect yet: SAMPLER_ENABLED, SAMPLE_EVERY_N_STEPS, METRICS_ENABLED, LOGS_ENABLED, SPOOL_DIR, SPOOL_SIZE,
-OTEL_TRACES_SAMPLER, OTEL_PROPAGATORS, all of OTEL_BSP_… but the delay, OTEL_BLRP_…, OTEL_METRIC_…, OTEL_EXPORTER_OTLP_….
+This version records and exports spans. It reads and checks every variable of this page, but these have no effect yet:
+SAMPLER_ENABLED, SAMPLE_EVERY_N_STEPS, METRICS_ENABLED, LOGS_ENABLED, OTEL_TRACES_SAMPLER, OTEL_PROPAGATORS, OTEL_BLRP_…,
+OTEL_METRIC_…, OTEL_EXPORTER_OTLP_METRICS_… and _LOGS_…. What the exporter `otlp` does with the others: [otlp.md](otlp.md).
 
 )";
 

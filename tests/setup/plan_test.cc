@@ -81,11 +81,19 @@ TEST(Plan, ErrorsAreTheSameOnRanksThatWouldNotExport) {
   EXPECT_EQ(fault(config, {.rank = 0, .world_size = 4}), fault(config, {.rank = 3, .world_size = 4}));
 }
 
-TEST(Plan, OtlpIsAnErrorThatNamesTheExportersOfThisVersion) {
-  Environment environment;
+TEST(Plan, TheSpoolLiesInTheUsersStateDirectoryUnlessItIsNamed) {
+  Environment environment{{"HOME", "/home/ada"}};
   Config config = enabled();
-  config.exporter = "otlp";
-  EXPECT_THAT(fault(config, {.rank = 0, .world_size = 4}), HasSubstr("file, console or none"));
+  EXPECT_EQ(make_plan(config, {.rank = 0, .world_size = 1}).spool_dir, "/home/ada/.local/state/lens/spool");
+  environment.set("XDG_STATE_HOME", "/state");
+  EXPECT_EQ(make_plan(config, {.rank = 0, .world_size = 1}).spool_dir, "/state/lens/spool");
+  config.spool_dir = "/scratch";
+  EXPECT_EQ(make_plan(config, {.rank = 0, .world_size = 1}).spool_dir, "/scratch");
+}
+
+TEST(Plan, WithoutAHomeThereIsNoSpoolDirectory) {
+  Environment environment;
+  EXPECT_EQ(make_plan(enabled(), {.rank = 0, .world_size = 1}).spool_dir, "");
 }
 
 TEST(Plan, NumbersThatAProgramHasSetAreCheckedToo) {
@@ -146,7 +154,10 @@ TEST(Plan, GroupsStrategyAndExporterAreIndependent) {
   for (const char* groups : {"default", "per_step", "all", "step,optimizer"}) {
     for (const char* strategy : {"single_rank", "all_ranks", "sampled", "first_rank_per_node"}) {
       for (const auto& [exporter, expected] : std::initializer_list<std::pair<const char*, Exporter>>{
-               {"console", Exporter::console}, {"file", Exporter::file}, {"none", Exporter::none}}) {
+               {"console", Exporter::console},
+               {"file", Exporter::file},
+               {"none", Exporter::none},
+               {"otlp", Exporter::otlp}}) {
         Config config = enabled();
         config.span_groups = groups;
         config.export_strategy = strategy;

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// An OTLP exporter with everything that a test looks at, and no patience.
+#pragma once
+
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "src/export/otlp_exporter.h"
+#include "tests/export/spans.h"
+
+namespace lens::tests {
+
+using namespace std::chrono_literals;
+
+class ExporterUnderTest {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit ExporterUnderTest(exporting::OtlpExporterOptions options, const std::string& service = "svc") {
+    setenv("no_proxy", "*", 1);  // a machine's proxy would stand between
+    const auto note = [this](std::string_view line) { said_ += std::string(line) + '\n'; };
+    const auto announce = [this](std::string_view line) { announced_ += std::string(line) + '\n'; };
+    exporter_ = std::make_unique<exporting::OtlpExporter>(options, envelope_of(service), note, announce);
+  }
+
+  void take(const std::string& spans, std::uint64_t count) { exporter_->export_spans(spans, count); }
+
+  /// Drives it until something holds; false when that takes too long.
+  bool until(const std::function<bool()>& holds, std::chrono::milliseconds most = 10s) {
+    for (const auto end = Clock::now() + most; Clock::now() < end; std::this_thread::yield()) {
+      exporter_->poll();
+      count();
+      if (holds()) return true;
+    }
+    return false;
+  }
+  bool until_flushed() {
+    exporter_->flush();
+    return until([this] { return exporter_->is_flushed(); });
+  }
+  /// How long it took.
+  std::chrono::milliseconds drain(std::chrono::milliseconds most) {
+    const auto begin = Clock::now();
+    exporter_->drain(begin + most);
+    count();
+    exporter_->finish({});
+    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
+  }
+
+  std::uint64_t exported() const noexcept { return counts_.exported; }
+  std::uint64_t refused() const noexcept { return counts_.refused; }
+  const std::string& said() const noexcept { return said_; }
+  const std::string& announced() const noexcept { return announced_; }
+  exporting::OtlpExporter& operator*() noexcept { return *exporter_; }
+
+ private:
+  void count() {
+    const auto news = exporter_->take_counts();
+    counts_.exported += news.exported;
+    counts_.refused += news.refused;
+  }
+
+  std::string said_, announced_;
+  exporting::ExportCounts counts_;
+  std::unique_ptr<exporting::OtlpExporter> exporter_;
+};
+
+/// To be answered by a peer on loopback; retries come at once.
+inline exporting::OtlpExporterOptions options_for(OtlpProtocol protocol, const std::string& endpoint) {
+  exporting::OtlpExporterOptions options;
+  options.otlp.protocol = protocol;
+  options.otlp.endpoint = endpoint;
+  options.retry = {.first = 10ms, .factor = 1.5, .longest = 50ms};
+  return options;
+}
+
+}  // namespace lens::tests

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// OTLP/gRPC against a real gRPC server.
+#include <gmock/gmock.h>
+
+#include "tests/export/exporter_under_test.h"
+#include "tests/export/grpc_peer.h"
+#include "tests/export/http_peer.h"
+#include "tests/support/temporary_directory.h"
+
+namespace lens::tests {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Pair;
+
+constexpr int resource_exhausted = 8, out_of_range = 11, unimplemented = 12;
+
+GrpcAnswer accept_all(int, const GrpcRequest&) { return {}; }
+
+exporting::OtlpExporterOptions grpc(int port) {
+  return options_for(OtlpProtocol::grpc, "http://127.0.0.1:" + std::to_string(port));
+}
+
+std::string status_with_retry_info(int seconds, int nanos) {
+  const std::string delay = message({varint_field(1, seconds), varint_field(2, nanos)});
+  const std::string info =
+      message({bytes_field(1, "type.googleapis.com/google.rpc.RetryInfo"), bytes_field(2, bytes_field(1, delay))});
+  return message({varint_field(1, 8), bytes_field(2, "slow down"), bytes_field(3, info)});
+}
+
+TEST(Grpc, CallsTheTraceService) {
+  GrpcPeer peer(accept_all);
+  auto options = grpc(peer.port());
+  options.otlp.headers = {{"Api-Key", "k=1"}};
+  ExporterUnderTest exporter(options);
+  exporter.take(spans_of("a", 0, 3), 3);
+  ASSERT_TRUE(exporter.until_flushed());
+  ASSERT_EQ(peer.requests().size(), 1u);
+  const GrpcRequest request = peer.requests()[0];
+  EXPECT_EQ(request.method, "/opentelemetry.proto.collector.trace.v1.TraceService/Export");
+  EXPECT_THAT(request.metadata, Contains(Pair("api-key", "k=1")));
+  EXPECT_EQ(spans_in(request.message), names_of("svc", "a", 0, 3));
+  EXPECT_EQ(exporter.exported(), 3u);
+  EXPECT_EQ(exporter.said(), "");
+}
+
+TEST(Grpc, SendsManyLargeRequests) {
+  GrpcPeer peer(accept_all);
+  ExporterUnderTest exporter(grpc(peer.port()));
+  constexpr int batches = 40, spans = 20;
+  for (int i = 0; i < batches; ++i) {
+    exporter.take(spans_of("a", i * spans, spans, 20'000), spans);
+    ASSERT_TRUE(exporter.until_flushed());
+  }
+  std::vector<std::string> names;
+  for (const GrpcRequest& request : peer.requests())
+    for (const std::string& name : spans_in(request.message)) names.push_back(name);
+  EXPECT_EQ(names, names_of("svc", "a", 0, batches * spans));
+  EXPECT_EQ(exporter.exported(), batches * std::uint64_t{spans});
+}
+
+TEST(Grpc, CompressesAndReadsACompressedAnswer) {
+  GrpcPeer peer([](int, const GrpcRequest&) {
+    const std::string partial = message({varint_field(1, 2), bytes_field(2, "two were " + std::string(500, 'x'))});
+    return GrpcAnswer{.message = bytes_field(1, partial), .compressed = true};
+  });
+  auto options = grpc(peer.port());
+  options.otlp.gzip = true;
+  ExporterUnderTest exporter(options);
+  exporter.take(spans_of("a", 0, 5, 10'000), 5);
+  ASSERT_TRUE(exporter.until_flushed());
+  EXPECT_EQ(spans_in(peer.requests().at(0).message), names_of("svc", "a", 0, 5));
+  EXPECT_EQ(exporter.exported(), 3u);
+  EXPECT_EQ(exporter.refused(), 2u);
+  EXPECT_THAT(exporter.said(), HasSubstr("rejected 2 spans: two were"));
+}
+
+class GrpcStatus : public testing::TestWithParam<int> {};
+
+TEST_P(GrpcStatus, IsRetriedWhereTheSpecificationSaysSo) {
+  const int status = GetParam();
+  const bool retried = status == 1 || status == 4 || status == 10 || status == 11 || status == 14 || status == 15;
+  GrpcPeer peer([&](int number, const GrpcRequest&) {
+    return number == 0 ? GrpcAnswer{.status = status, .error = "tr\xc3\xa9s 100% bad"} : GrpcAnswer{};
+  });
+  ExporterUnderTest exporter(grpc(peer.port()));
+  exporter.take(spans_of("a", 0, 2), 2);
+  ASSERT_TRUE(exporter.until_flushed());
+  EXPECT_EQ(peer.requests().size(), retried ? 2u : 1u);
+  EXPECT_EQ(exporter.exported(), retried ? 2u : 0u);
+  EXPECT_EQ(exporter.refused(), retried ? 0u : 2u);
+  EXPECT_THAT(exporter.said(), HasSubstr("tr\xc3\xa9s 100% bad"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GrpcStatus, testing::Range(1, 17));
+
+TEST(Grpc, ResourceExhaustedIsRetriedAfterItsRetryInfo) {
+  GrpcPeer peer([](int number, const GrpcRequest&) {
+    if (number > 0) return GrpcAnswer{};
+    return GrpcAnswer{
+        .status = resource_exhausted, .error = "slow down", .details = status_with_retry_info(0, 300'000'000)};
+  });
+  ExporterUnderTest exporter(grpc(peer.port()));
+  const auto begin = std::chrono::steady_clock::now();
+  exporter.take(spans_of("a", 0, 2), 2);
+  ASSERT_TRUE(exporter.until_flushed());
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 300ms);
+  EXPECT_EQ(exporter.exported(), 2u);
+}
+
+TEST(Grpc, WhatIsTooLargeIsHalvedUntilItIsTaken) {
+  GrpcPeer peer(accept_all, {.most_message_bytes = 30'000});
+  ExporterUnderTest exporter(grpc(peer.port()));
+  exporter.take(spans_of("a", 0, 20, 5'000), 20);
+  ASSERT_TRUE(exporter.until_flushed());
+  std::vector<std::string> names;
+  for (const GrpcRequest& request : peer.requests())
+    for (const std::string& name : spans_in(request.message)) names.push_back(name);
+  EXPECT_THAT(names, testing::UnorderedElementsAreArray(names_of("svc", "a", 0, 20)));
+  EXPECT_EQ(exporter.exported(), 20u);
+  EXPECT_EQ(exporter.refused(), 0u);
+}
+
+TEST(Grpc, ASpanThatIsTooLargeByItselfIsRefused) {
+  GrpcPeer peer(accept_all, {.most_message_bytes = 30'000});
+  ExporterUnderTest exporter(grpc(peer.port()));
+  exporter.take(spans_of("a", 0, 1, 50'000) + spans_of("a", 1, 1), 2);
+  ASSERT_TRUE(exporter.until_flushed());
+  EXPECT_EQ(exporter.exported(), 1u);
+  EXPECT_EQ(exporter.refused(), 1u);
+}
+
+TEST(Grpc, OutOfRangeForTheSizeIsNoReasonToTryTheSameAgain) {
+  GrpcPeer peer([](int, const GrpcRequest& request) {
+    if (request.message.size() < 30'000) return GrpcAnswer{};
+    return GrpcAnswer{.status = out_of_range, .error = "decoded message length too large"};
+  });
+  ExporterUnderTest exporter(grpc(peer.port()));
+  exporter.take(spans_of("a", 0, 10, 5'000), 10);
+  ASSERT_TRUE(exporter.until_flushed());
+  EXPECT_EQ(exporter.exported(), 10u);
+}
+
+TEST(Grpc, AnHttpPortIsNamedAsSuchOnce) {
+  HttpPeer peer([](int, const HttpRequest&) { return answer(400); });
+  auto options = grpc(peer.port());
+  TemporaryDirectory directory;
+  options.spool = {directory.path(), 1 << 20, "run"};
+  ExporterUnderTest exporter(options);
+  exporter.take(spans_of("a", 0, 2), 2);
+  ASSERT_TRUE(exporter.until_flushed());
+  EXPECT_THAT(exporter.said(), HasSubstr("OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"));
+  exporter.drain(1s);
+  EXPECT_THAT(exporter.announced(), HasSubstr("2 spans wait in"));
+}
+
+TEST(Grpc, AGrpcPortIsNamedAsSuchToHttp) {
+  GrpcPeer peer(accept_all);
+  auto options = options_for(OtlpProtocol::http_protobuf, "http://127.0.0.1:" + std::to_string(peer.port()));
+  ExporterUnderTest exporter(options);
+  exporter.take(spans_of("a", 0, 2), 2);
+  ASSERT_TRUE(exporter.until([&] { return !exporter.said().empty(); }));
+  EXPECT_THAT(exporter.said(), HasSubstr("OTEL_EXPORTER_OTLP_PROTOCOL=grpc"));
+}
+
+TEST(Grpc, AnotherServiceIsNamed) {
+  GrpcPeer peer(
+      [](int, const GrpcRequest&) { return GrpcAnswer{.status = unimplemented, .error = "unknown service"}; });
+  ExporterUnderTest exporter(grpc(peer.port()));
+  exporter.take(spans_of("a", 0, 2), 2);
+  ASSERT_TRUE(exporter.until_flushed());
+  EXPECT_THAT(exporter.said(), HasSubstr("UNIMPLEMENTED: unknown service; is this the collector's OTLP/gRPC port"));
+}
+
+TEST(Grpc, SpeaksToASocketOfThisHost) {
+  TemporaryDirectory directory;
+  const std::string address = "unix:" + (directory.path() / "collector.sock").string();
+  GrpcPeer peer(accept_all, {.address = address});
+  ExporterUnderTest exporter(options_for(OtlpProtocol::grpc, address));
+  exporter.take(spans_of("a", 0, 1), 1);
+  ASSERT_TRUE(exporter.until_flushed());
+  EXPECT_EQ(exporter.exported(), 1u);
+}
+
+}  // namespace
+}  // namespace lens::tests
