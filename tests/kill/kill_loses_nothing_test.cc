@@ -15,6 +15,8 @@ void wait_for(const std::function<bool()>& condition) {
   while (!condition()) std::this_thread::yield();
 }
 
+using namespace lens::literals;
+
 std::chrono::microseconds random_delay(std::chrono::microseconds most) {
   static std::mt19937 generator{std::random_device{}()};
   return std::chrono::microseconds(std::uniform_int_distribution<long>(0, most.count())(generator));
@@ -126,6 +128,41 @@ TEST(Recovery, ByTwoAtOnceIsDoneByOne) {
   first.wait();
   second.wait();
   expect_all_recorded(*ledger, place.trace());
+}
+
+TEST(Recovery, RedactsWhatTheProcessWouldHave) {
+  const RunPlace place;
+  Child child([&] {
+    Config config = place.config();
+    config.redacted_keys = {"mine"};
+    auto telemetry = setup_telemetry(config, {.rank = 0, .world_size = 1});
+    { auto ended = managed_span(SpanGroup::step, "ended", "mine"_a = "private", "token"_a = "public here"); }
+    auto open = managed_span(SpanGroup::step, "open", "mine"_a = "private");
+    _exit(0);
+  });
+  child.wait();
+  place.recover();
+  const RecordedTrace trace = place.trace();
+  EXPECT_EQ(trace.only("ended").at<std::string>("mine"), "[REDACTED]");
+  EXPECT_EQ(trace.only("ended").at<std::string>("token"), "public here");
+  EXPECT_EQ(trace.only("open").at<std::string>("mine"), "[REDACTED]");
+}
+
+TEST(Recovery, SaysThatNamesFoundNoRoomInTheFile) {
+  const RunPlace place;
+  Child child([&] {
+    auto telemetry = setup_telemetry(place.config(), {.rank = 0, .world_size = 1});
+    for (int i = 0; i < 300; ++i) auto span = managed_span(SpanGroup::step, std::string(1000, 'x') + std::to_string(i));
+    auto open = managed_span(SpanGroup::step, "a name that came too late");
+    _exit(0);
+  });
+  child.wait();
+  auto files = trace::find_ring_files(place.rings(), "");
+  ASSERT_EQ(files.size(), 1u);
+  const auto recovery = trace::recover(files[0]);
+  ASSERT_TRUE(recovery);
+  EXPECT_EQ(recovery->truncated, 1u);
+  EXPECT_NE(testing::PrintToString(recovery->problems).find("names are not in the file"), std::string::npos);
 }
 
 // The disk ends in the middle of a message, and the process there: its trace file has a torn tail.
