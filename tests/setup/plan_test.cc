@@ -82,9 +82,9 @@ TEST(Plan, ErrorsAreTheSameOnRanksThatWouldNotExport) {
 }
 
 TEST(Plan, TheSpoolLiesInTheUsersStateDirectoryUnlessItIsNamed) {
-  Environment environment{{"HOME", "/home/ada"}};
+  Environment environment{{"HOME", "/users/ada"}};
   Config config = enabled();
-  EXPECT_EQ(make_plan(config, {.rank = 0, .world_size = 1}).spool_dir, "/home/ada/.local/state/lens/spool");
+  EXPECT_EQ(make_plan(config, {.rank = 0, .world_size = 1}).spool_dir, "/users/ada/.local/state/lens/spool");
   environment.set("XDG_STATE_HOME", "/state");
   EXPECT_EQ(make_plan(config, {.rank = 0, .world_size = 1}).spool_dir, "/state/lens/spool");
   config.spool_dir = "/scratch";
