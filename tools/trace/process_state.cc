@@ -61,10 +61,11 @@ ProcessState read_process_state(RingFile& rings) {
   });
   if (main == by_ring.end()) return state;
   for (const assemble::OpenSpan* span : main->second) {
-    const double open_s = std::max(0.0, double(until_ns - span->start_unix_ns) * 1e-9);
-    state.stack.insert(state.stack.begin(), {std::string(rings.name(span->name)), open_s});
+    const double open_s = std::max(0.0, double(assemble::wrapping_difference(until_ns, span->start_unix_ns)) * 1e-9);
+    state.stack.push_back({std::string(rings.name(span->name)), open_s});
     if (const auto found = iteration_of(rings, span->items)) state.iteration = found;
   }
+  std::reverse(state.stack.begin(), state.stack.end());
   return state;
 }
 
