@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a dead process's file of rings: looked at and recovered, with problems at most.
 //
-// The input is a list of changes to a sound file: a 4-byte offset into its used parts and the 8 bytes to be stored there. Mutations of
-// a file of megabytes would hardly ever meet a field.
+// The input is a list of changes to a sound file: a 4-byte offset into its used parts and the 8 bytes to be stored
+// there. Mutations of a file of megabytes would hardly ever meet a field.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>

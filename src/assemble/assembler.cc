@@ -106,14 +106,12 @@ void Assembler::take_one(Thread& thread, Position position, const RecordHeader& 
   }
   switch (header.kind()) {
     case RecordKind::begin:
-    case RecordKind::activate:
-      return begin(thread, position, header, items);
+    case RecordKind::activate: return begin(thread, position, header, items);
     case RecordKind::start: {
       const OpenSpan* enclosing = thread.depth ? &thread.scopes[thread.depth - 1] : nullptr;
       return describe(started_[key_of(position)], position, header, items, enclosing);
     }
-    case RecordKind::thread:
-      return orphan_scopes(thread);
+    case RecordKind::thread: return orphan_scopes(thread);
     case RecordKind::end:
     case RecordKind::attributes:
     case RecordKind::event:
@@ -145,8 +143,7 @@ Assembler::Thread& Assembler::thread_of(Position position) {
   return threads_[static_cast<std::uint32_t>(position >> position_ring_shift)];
 }
 
-void Assembler::begin(Thread& thread, Position position, const RecordHeader& header,
-                      std::span<const std::byte> items) {
+void Assembler::begin(Thread& thread, Position position, const RecordHeader& header, std::span<const std::byte> items) {
   if (thread.depth == thread.scopes.size()) thread.scopes.emplace_back();
   const OpenSpan* enclosing = thread.depth ? &thread.scopes[thread.depth - 1] : nullptr;
   describe(thread.scopes[thread.depth], position, header, items, enclosing);
@@ -201,7 +198,8 @@ OpenSpan* Assembler::find(Thread& thread, Position position, std::uint32_t refer
   return started == started_.end() ? nullptr : &started->second;
 }
 
-void Assembler::end(Thread& thread, OpenSpan* span, const RecordHeader& header, std::span<const std::byte> items, SpanSink& sink) {
+void Assembler::end(Thread& thread, OpenSpan* span, const RecordHeader& header, std::span<const std::byte> items,
+                    SpanSink& sink) {
   finish(*span, time_.monotonic_ns(header.ticks), items, sink);
   for (std::size_t i = thread.depth; i-- > 0;) {
     if (&thread.scopes[i] != span) continue;
@@ -250,7 +248,8 @@ void Assembler::apply_elsewhere(Position target, std::span<const std::byte> reco
 void Assembler::apply_aged(SpanSink& sink) {
   std::stable_sort(elsewhere_.begin(), elsewhere_.end(),
                    [](const Elsewhere& left, const Elsewhere& right) { return left.ticks < right.ticks; });
-  const auto last_aged = std::find_if(elsewhere_.rbegin(), elsewhere_.rend(), [](const Elsewhere& e) { return e.aged; });
+  const auto last_aged =
+      std::find_if(elsewhere_.rbegin(), elsewhere_.rend(), [](const Elsewhere& e) { return e.aged; });
   base::Buffer waiting;
   for (auto entry = elsewhere_.begin(); entry != elsewhere_.end(); ++entry) {
     RecordHeader header;
@@ -298,7 +297,8 @@ void Assembler::truncate_open(std::uint64_t ticks, std::string_view reason, Span
     return left->start_monotonic_ns > right->start_monotonic_ns;
   });
   for (OpenSpan* span : open) {
-    const std::int64_t duration_ns = std::max<std::int64_t>(wrapping_difference(time_.monotonic_ns(ticks), span->start_monotonic_ns), 0);
+    const std::int64_t duration_ns =
+        std::max<std::int64_t>(wrapping_difference(time_.monotonic_ns(ticks), span->start_monotonic_ns), 0);
     otlp::SpanRecord record = record_of(*span, duration_ns);
     record.truncated = true;
     record.truncation_reason = reason;

@@ -35,8 +35,8 @@ std::string file_name(const RecorderOptions& options, std::int64_t unix_ns) {
   std::string name = options.run_id;
   for (char& letter : name)
     if (letter == '/') letter = '_';
-  return name.substr(0, 128) + "-rank" + std::to_string(options.rank) + "-" + std::to_string(unix_ns / 1'000'000) + "-" +
-         std::to_string(getpid()) + ".ring";
+  return name.substr(0, 128) + "-rank" + std::to_string(options.rank) + "-" + std::to_string(unix_ns / 1'000'000) +
+         "-" + std::to_string(getpid()) + ".ring";
 }
 
 void describe(FileHeader& header, const RecorderOptions& options, const model::IdentityKeys& keys,

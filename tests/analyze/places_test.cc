@@ -38,7 +38,8 @@ TEST(Places, OfEqualNumbersStandApartNowhere) {
 }
 
 TEST(Places, OfTheDeadAreTheirOwnAndComeLast) {
-  const auto places = find_places({rank_in(0, {{"a", 1}}, false), rank_in(1, {{"a", 1}}, false), rank_in(2, {{"a", 1}})});
+  const auto places =
+      find_places({rank_in(0, {{"a", 1}}, false), rank_in(1, {{"a", 1}}, false), rank_in(2, {{"a", 1}})});
   ASSERT_EQ(places.size(), 2u);
   EXPECT_TRUE(places[0].is_alive);
   EXPECT_FALSE(places[0].stands_apart);

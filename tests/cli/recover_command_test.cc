@@ -36,7 +36,8 @@ TEST_F(RecoverCommand, writes_what_a_killed_rank_had_recorded_once) {
   ranks.end(0, SIGKILL);
   LensProcess first(directory, {"recover", "standing", "--shm-dir", shm_dir()});
   EXPECT_EQ(first.wait(), 0);
-  EXPECT_THAT(first.output(), AllOf(HasSubstr("rank 0 (process "), HasSubstr("5 spans that had ended and 2 that were open")));
+  EXPECT_THAT(first.output(),
+              AllOf(HasSubstr("rank 0 (process "), HasSubstr("5 spans that had ended and 2 that were open")));
   LensProcess second(directory, {"recover", "standing", "--shm-dir", shm_dir()});
   EXPECT_EQ(second.wait(), 0);
   EXPECT_THAT(second.output(), AllOf(HasSubstr("no dead process of this run"), HasSubstr("(1 alive)")));

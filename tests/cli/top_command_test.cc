@@ -24,8 +24,11 @@ class TopCommand : public testing::Test {
 };
 
 TEST_F(TopCommand, folds_ranks_that_stand_in_one_place_and_marks_those_apart) {
-  StandingRanks ranks(directory, {{"train_step", "forward"}, {"train_step", "forward"}, {"train_step", "recv"},
-                                  {"train_step", "forward"}, {"train_step", "forward"}});
+  StandingRanks ranks(directory, {{"train_step", "forward"},
+                                  {"train_step", "forward"},
+                                  {"train_step", "recv"},
+                                  {"train_step", "forward"},
+                                  {"train_step", "forward"}});
   ranks.end(4, SIGKILL);
   LensProcess lens(directory, {"top", "--once", "--shm-dir", shm_dir()});
   EXPECT_EQ(lens.wait(), 0);
@@ -111,7 +114,8 @@ TEST_F(TopCommand, refreshes_a_terminal_until_the_run_ends) {
 TEST_F(TopCommand, says_why_there_may_be_nothing_to_show) {
   LensProcess lens(directory, {"top", "--once", "--shm-dir", shm_dir()});
   EXPECT_EQ(lens.wait(), 1);
-  EXPECT_THAT(lens.errors(), AllOf(HasSubstr("no process keeps its rings in " + shm_dir()), HasSubstr("NEMO_LENS_ENABLED=1")));
+  EXPECT_THAT(lens.errors(),
+              AllOf(HasSubstr("no process keeps its rings in " + shm_dir()), HasSubstr("NEMO_LENS_ENABLED=1")));
 }
 
 }  // namespace

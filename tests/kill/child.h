@@ -2,12 +2,12 @@
 // Real processes that die, and what they leave behind.
 #pragma once
 
-#include <cstdio>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <cstdio>
 
 #include <cstdio>
 #include <cstdlib>

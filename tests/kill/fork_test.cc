@@ -98,9 +98,10 @@ TEST(Fork, AfterManyThreadsHaveGoneIsSound) {
     auto telemetry = setup_telemetry(place.config(), {.rank = 0, .world_size = 1});
     for (int i = 0; i < 200; ++i) std::thread([] { auto span = managed_span(SpanGroup::step, "short"); }).join();
     EXPECT_EQ(run_in_child([] {
-      auto span = managed_span(SpanGroup::step, "child");
-      std::thread([] { auto span = managed_span(SpanGroup::step, "child's thread"); }).join();
-    }), 0);
+                auto span = managed_span(SpanGroup::step, "child");
+                std::thread([] { auto span = managed_span(SpanGroup::step, "child's thread"); }).join();
+              }),
+              0);
   });
   EXPECT_EQ(parent.wait(), 0);
   place.recover();

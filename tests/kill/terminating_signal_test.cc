@@ -77,7 +77,8 @@ TEST(TerminatingSignal, DuringTheDrainOfAnotherIsHandledToo) {
 
 TEST(TerminatingSignal, StaysWithTheHandlerOfTheProgram) {
   install(0);
-  struct sigaction during {}, after {};
+  struct sigaction during {
+  }, after{};
   record([&] { sigaction(SIGTERM, nullptr, &during); });
   sigaction(SIGTERM, nullptr, &after);
   EXPECT_EQ(during.sa_handler, drain_on_signal);

@@ -25,9 +25,7 @@ TEST(UnloadedLibrary, KeepsItsNamesThoughAnotherTakesItsPlace) {
   }
 }
 
-TEST(UnloadedLibrary, SharesTheSwitchOfAGroupOfOneName) {
-  EXPECT_EQ(trace_of("share").names(), "a inner b inner");
-}
+TEST(UnloadedLibrary, SharesTheSwitchOfAGroupOfOneName) { EXPECT_EQ(trace_of("share").names(), "a inner b inner"); }
 
 TEST(UnloadedLibrary, LoadedAfterTheGroupsWereSetFollowsThem) { EXPECT_EQ(trace_of("load late").names(), "b outer"); }
 

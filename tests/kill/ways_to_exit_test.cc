@@ -13,7 +13,8 @@ namespace {
 
 using namespace lens::literals;
 
-/// One span that has ended and one that is open, then `leave`. The open one lives on the heap, so that no exit closes it.
+/// One span that has ended and one that is open, then `leave`. The open one lives on the heap, so that no exit closes
+/// it.
 void record_and(const RunPlace& place, const std::function<void()>& leave) {
   auto* telemetry = new TelemetryHandle(setup_telemetry(place.config(), {.rank = 0, .world_size = 1}));
   EXPECT_TRUE(telemetry->is_exporting());
@@ -93,9 +94,8 @@ TEST(Exit, WithOpenSpansFlushes) {
 
 TEST(Exit, ByAnUncaughtExceptionFlushes) {
   const RunPlace place;
-  Child child([&] {
-    std::thread([&] { record_and(place, [] { throw std::runtime_error("thrown by a test"); }); }).join();
-  });
+  Child child(
+      [&] { std::thread([&] { record_and(place, [] { throw std::runtime_error("thrown by a test"); }); }).join(); });
   EXPECT_EQ(WTERMSIG(child.wait()), SIGABRT);
   expect_both(place);
   for (const trace::Recovery& recovery : place.recover()) EXPECT_TRUE(recovery.file.empty());

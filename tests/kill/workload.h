@@ -2,8 +2,8 @@
 // A process that records as a trainer does and keeps a ledger, in memory that survives it, of what it has recorded.
 #pragma once
 
-#include <atomic>
 #include <array>
+#include <atomic>
 #include <cstdint>
 
 #include "tests/kill/child.h"
@@ -19,9 +19,9 @@ struct Lane {
 struct Ledger {
   static constexpr int thread_count = 3;
   std::array<Lane, thread_count> steps, inner;
-  Lane requests;                                        // begun by one thread, ended by another
+  Lane requests;                                          // begun by one thread, ended by another
   std::atomic<std::int64_t> job_after_ns, job_before_ns;  // the job span began in between
-  std::atomic<bool> stop;                               // asks for an orderly end
+  std::atomic<bool> stop;                                 // asks for an orderly end
 };
 
 /// What `work` does, for ever or until it is asked to stop; with pauses it records some 100,000 spans a second.

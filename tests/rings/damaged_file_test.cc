@@ -26,7 +26,8 @@ void record_something_of_everything(const Config& config) {
   auto telemetry = setup_telemetry(config, {.rank = 0, .world_size = 1});
   auto job = managed_span(SpanGroup::job, "job", "sizes"_a = std::vector<int>{1, 2, 3});
   for (int i = 0; i < 30; ++i) {
-    auto step = managed_span(SpanGroup::step, "step", {.links = {job.context()}}, "iteration"_a = i, "text"_a = "a text");
+    auto step =
+        managed_span(SpanGroup::step, "step", {.links = {job.context()}}, "iteration"_a = i, "text"_a = "a text");
     step.add_event("event", "n"_a = 1.5);
     step.set_status(StatusCode::error, "a message");
   }
@@ -142,7 +143,8 @@ TEST_F(DamagedFile, SaysWhatCannotBeRead) {
   EXPECT_THAT(said(read_with(offsetof(FileHeader, resource_bytes), most)), HasSubstr("the resource cannot be read"));
   EXPECT_THAT(said(read_with(offsetof(FileHeader, redaction_bytes), most)), HasSubstr("redact"));
   EXPECT_THAT(said(read_with(offsetof(FileHeader, trace_directory), 'x')), HasSubstr("where the run's traces are"));
-  EXPECT_THAT(said(read_with(ring_at(1) + offsetof(RingHeader, data_bytes), most)), HasSubstr("ring 1: cannot be read"));
+  EXPECT_THAT(said(read_with(ring_at(1) + offsetof(RingHeader, data_bytes), most)),
+              HasSubstr("ring 1: cannot be read"));
   EXPECT_THAT(said(read_with(ring_at(1) + offsetof(RingHeader, head), most)), HasSubstr("ring 1: cannot be read"));
 }
 
@@ -179,8 +181,8 @@ TEST_F(DamagedFile, RecordsAndOpenSpansWithAnyByteOrWordChangedAreRead) {
 
 TEST_F(DamagedFile, NamesEnvelopeAndBatchWithAnyByteChangedAreRead) {
   flip_every_byte(header().names_offset, header().names_used.load());
-  flip_every_byte(header().envelope_offset,
-                  header().resource_bytes + header().scope_bytes + header().redaction_bytes, 3);
+  flip_every_byte(header().envelope_offset, header().resource_bytes + header().scope_bytes + header().redaction_bytes,
+                  3);
   flip_every_byte(header().batch_offset, header().batch_bytes.load(), 5);
 }
 

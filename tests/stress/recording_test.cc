@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eight threads record, groups are flipped and a reader outside looks in, all at once: every span that is read, alive or
-// at the end, is whole. LENS_STRESS_SECONDS says for how long (5 unless set).
+// Eight threads record, groups are flipped and a reader outside looks in, all at once: every span that is read, alive
+// or at the end, is whole. LENS_STRESS_SECONDS says for how long (5 unless set).
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -33,8 +33,8 @@ void record_until(const std::atomic<bool>& stop, int thread) {
   for (std::int64_t n = 0; !stop; ++n) {
     auto step = managed_span(SpanGroup::step, "step", "thread"_a = thread, "n"_a = n, "text"_a = text_of(n),
                              "check"_a = checksum(thread, n));
-    auto inner = managed_span(SpanGroup::optimizer, "inner", "thread"_a = thread, "n"_a = n,
-                              "check"_a = checksum(thread, n));
+    auto inner =
+        managed_span(SpanGroup::optimizer, "inner", "thread"_a = thread, "n"_a = n, "check"_a = checksum(thread, n));
     if (n % 8 == 0) inner.add_event("event", "n"_a = n);
     constexpr std::int64_t burst = 16;
     if (n % burst == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -39,8 +39,7 @@ std::vector<Place> find_places(const std::vector<trace::ProcessState>& ranks) {
   std::stable_sort(places.begin(), places.end(), [](const Place& left, const Place& right) {
     return std::pair(right.is_alive, right.ranks.size()) < std::pair(left.is_alive, left.ranks.size());
   });
-  for (Place& place : places)
-    place.stands_apart = !place.is_alive || place.ranks.size() < places.front().ranks.size();
+  for (Place& place : places) place.stands_apart = !place.is_alive || place.ranks.size() < places.front().ranks.size();
   return places;
 }
 

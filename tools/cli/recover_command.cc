@@ -18,8 +18,8 @@ struct RecoverOptions {
 };
 
 nlohmann::json to_json(const trace::Recovery& recovery) {
-  return {{"rank", recovery.rank},           {"pid", recovery.pid},
-          {"spans_ended", recovery.ended},   {"spans_truncated", recovery.truncated},
+  return {{"rank", recovery.rank},          {"pid", recovery.pid},
+          {"spans_ended", recovery.ended},  {"spans_truncated", recovery.truncated},
           {"file", recovery.file.string()}, {"problems", recovery.problems}};
 }
 
@@ -63,7 +63,8 @@ int run_recover(const RecoverOptions& options) {
 }  // namespace
 
 void add_recover_command(CLI::App& program, int& exit_code) {
-  CLI::App* command = program.add_subcommand("recover", "Write what killed processes had recorded into their trace directories");
+  CLI::App* command =
+      program.add_subcommand("recover", "Write what killed processes had recorded into their trace directories");
   auto options = std::make_shared<RecoverOptions>();
   command->add_option("RUN", options->run, "A run id or a trace directory (default: every dead process of this user)");
   command->add_option("--shm-dir", options->shm_dir, "Where the files of rings are")->capture_default_str();

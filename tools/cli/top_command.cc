@@ -106,11 +106,14 @@ std::string snapshot_text(const Snapshot& snapshot, std::size_t width) {
                                  format_count(static_cast<std::uint64_t>(spans_per_s)), format_count(dropped));
   Table table({"inside (innermost first)", "ranks", "for", "iteration", ""});
   for (const analyze::Place& place : analyze::find_places(snapshot.ranks)) {
-    const std::string since = place.longest_s > 2 * place.shortest_s
-                                  ? fmt::format("{} to {}", duration_text(place.shortest_s), duration_text(place.longest_s))
-                                  : duration_text(place.longest_s);
+    const std::string since =
+        place.longest_s > 2 * place.shortest_s
+            ? fmt::format("{} to {}", duration_text(place.shortest_s), duration_text(place.longest_s))
+            : duration_text(place.longest_s);
     table.add({place_text(place), analyze::folded(place.ranks), since, iterations_text(place),
-               !place.is_alive ? "dead" : place.stands_apart ? "apart" : ""});
+               !place.is_alive      ? "dead"
+               : place.stands_apart ? "apart"
+                                    : ""});
   }
   text += table.text(width);
   for (const auto& rank : snapshot.ranks)
@@ -147,10 +150,11 @@ nlohmann::json to_json(const Snapshot& snapshot) {
 }
 
 int explain_nothing(const TopOptions& options, const Snapshot& snapshot) {
-  fmt::print(stderr,
-             "lens: no process{} keeps its rings in {}: is telemetry on (NEMO_LENS_ENABLED=1), does this rank export, and "
-             "is it the same user and machine?\n",
-             snapshot.run_id.empty() ? "" : " of run " + snapshot.run_id, options.shm_dir);
+  fmt::print(
+      stderr,
+      "lens: no process{} keeps its rings in {}: is telemetry on (NEMO_LENS_ENABLED=1), does this rank export, and "
+      "is it the same user and machine?\n",
+      snapshot.run_id.empty() ? "" : " of run " + snapshot.run_id, options.shm_dir);
   return exit_failed;
 }
 
@@ -196,7 +200,9 @@ void add_top_command(CLI::App& program, int& exit_code) {
   command->add_option("RUN", options->run, "A run id or a trace directory (default: the run that began last)");
   command->add_flag("--once", options->once, "Print once instead of refreshing the screen");
   command->add_flag("--json", options->json, "Print once, as JSON");
-  command->add_option("--interval", options->interval_s, "Seconds between refreshes")->check(CLI::Range(0.05, 3600.0))->capture_default_str();
+  command->add_option("--interval", options->interval_s, "Seconds between refreshes")
+      ->check(CLI::Range(0.05, 3600.0))
+      ->capture_default_str();
   command->add_option("--shm-dir", options->shm_dir, "Where the files of rings are")->capture_default_str();
   command->callback([options, &exit_code] {
     const bool is_terminal = isatty(STDOUT_FILENO) == 1;

@@ -16,7 +16,8 @@ std::optional<std::int64_t> iteration_of(const RingFile& rings, std::span<const 
   otlp::for_each_item(items, [&](const detail::ItemHeader& header, const std::byte* payload) {
     if (header.type != detail::ItemType::integer && header.type != detail::ItemType::unsigned_integer) return;
     const std::string_view key = rings.name(header.key);
-    if (key == "iteration" || key.ends_with(".iteration")) iteration = static_cast<std::int64_t>(otlp::word_at(payload));
+    if (key == "iteration" || key.ends_with(".iteration"))
+      iteration = static_cast<std::int64_t>(otlp::word_at(payload));
   });
   return iteration;
 }

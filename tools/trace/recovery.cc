@@ -163,10 +163,10 @@ void write_file(const fs::path& path, std::string_view content) {
 }
 
 std::string status_text(const RingFileFacts& facts, std::uint64_t uncounted_drops, const Collector& found) {
-  return fmt::format(
-      "{{\"spans_recorded\":{},\"spans_exported\":{},\"spans_dropped\":{},\"spans_truncated\":{}}}\n",
-      facts.spans_exported + found.ended() + found.truncated(), facts.spans_exported + found.ended() + found.truncated(),
-      facts.spans_dropped + uncounted_drops, found.truncated());
+  return fmt::format("{{\"spans_recorded\":{},\"spans_exported\":{},\"spans_dropped\":{},\"spans_truncated\":{}}}\n",
+                     facts.spans_exported + found.ended() + found.truncated(),
+                     facts.spans_exported + found.ended() + found.truncated(), facts.spans_dropped + uncounted_drops,
+                     found.truncated());
 }
 
 Recovery write_what_is_left(RingFile& rings, const RingFileFacts& facts) {
@@ -183,7 +183,8 @@ Recovery write_what_is_left(RingFile& rings, const RingFileFacts& facts) {
   const std::uint64_t last_ticks = rings.feed(assembler, collector, recovery.problems);
   assembler.truncate_open(last_ticks, reason, collector);
   if (const std::uint64_t unknown = rings.unknown_name_count(); unknown > 0)
-    recovery.problems.push_back(fmt::format("{} names are not in the file: `lens.unknown_name` stands for them", unknown));
+    recovery.problems.push_back(
+        fmt::format("{} names are not in the file: `lens.unknown_name` stands for them", unknown));
   const bool has_file = !facts.trace_file.empty();
   const std::string content =
       collector.content(has_file ? find_exported(directory / facts.trace_file, collector.ids()) : SpanIds{});
@@ -191,7 +192,8 @@ Recovery write_what_is_left(RingFile& rings, const RingFileFacts& facts) {
     recovery.file = directory / ("traces-" + name + "-recovered.otlp.zst");
     write_file(recovery.file, content);
   }
-  write_file(directory / ("status-" + name + "-recovered.json"), status_text(facts, rings.read_uncounted_drops(), collector));
+  write_file(directory / ("status-" + name + "-recovered.json"),
+             status_text(facts, rings.read_uncounted_drops(), collector));
   recovery.ended = collector.ended();
   recovery.truncated = collector.truncated();
   return recovery;

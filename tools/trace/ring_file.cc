@@ -120,7 +120,8 @@ void RingFile::read_header() {
     const std::string again = read(0, sizeof(FileHeader));
     if (header_.size() < sizeof(FileHeader) || again.size() < sizeof(FileHeader)) return;
     const std::uint64_t sequence = header().clock.sequence.load();
-    if (sequence % 2 == 0 && reinterpret_cast<const FileHeader*>(again.data())->clock.sequence.load() == sequence) return;
+    if (sequence % 2 == 0 && reinterpret_cast<const FileHeader*>(again.data())->clock.sequence.load() == sequence)
+      return;
   }
 }
 
@@ -206,11 +207,12 @@ std::optional<RingFile::RingCopy> RingFile::copy_ring(std::uint32_t number, std:
     const record::OpenList& list = ring.open[version & 1];
     RingCopy copy;
     // Before the first list nothing was drained: the records begin where the ring's positions do.
-    copy.from = version != 0 ? list.tail : ring.head.load() >> detail::position_ring_shift << detail::position_ring_shift;
+    copy.from =
+        version != 0 ? list.tail : ring.head.load() >> detail::position_ring_shift << detail::position_ring_shift;
     copy.to = ring.head.load();
     // Damaged, or the head was read before the process took the list further.
-    if (!is_power_of_two(ring.data_bytes) || copy.to - copy.from > ring.data_bytes ||
-        ring.data_offset > size_bytes_ || ring.data_bytes > size_bytes_ - ring.data_offset ||
+    if (!is_power_of_two(ring.data_bytes) || copy.to - copy.from > ring.data_bytes || ring.data_offset > size_bytes_ ||
+        ring.data_bytes > size_bytes_ - ring.data_offset ||
         (version != 0 && (list.bytes > ring.open_room || ring.open_room > max_section_bytes)))
       continue;
     if (version != 0) copy.open = read(ring.open_offset + (version & 1) * ring.open_room, list.bytes);
@@ -219,7 +221,8 @@ std::optional<RingFile::RingCopy> RingFile::copy_ring(std::uint32_t number, std:
     if (after.size() < sizeof(RingHeader)) break;
     const auto& now = *reinterpret_cast<const RingHeader*>(after.data());
     if (now.open_version.load() != version || now.tail.load() > std::max(copy.from, ring.tail.load())) continue;
-    if (version != 0 && list.incomplete) problems.push_back(fmt::format("ring {}: not all open spans found room", number));
+    if (version != 0 && list.incomplete)
+      problems.push_back(fmt::format("ring {}: not all open spans found room", number));
     return copy;
   }
   problems.push_back(fmt::format("ring {}: cannot be read", number));

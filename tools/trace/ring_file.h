@@ -41,8 +41,8 @@ class RingFile {
 
   /// Whether the process still holds its lock.
   bool is_alive() const;
-  /// Takes a dead process's file, for as long as this object lives. False when the process lives, when somebody else has
-  /// the file, or when its name is gone.
+  /// Takes a dead process's file, for as long as this object lives. False when the process lives, when somebody else
+  /// has the file, or when its name is gone.
   bool claim() const;
   /// Reads header and names anew.
   RingFileFacts read_facts();
