@@ -97,7 +97,9 @@ void OtlpExporter::settle(Transport::Settled settled) {
   if (at == batches_.end()) return;
   at->under_way = false;
   const Outcome outcome = outcome_of(settled.response, transport_.endpoint(), transport_.protocol());
-  if (!outcome.message.empty()) on_error_(outcome.message);
+  // A collector that stays away is news once.
+  const bool is_known = outcome.kind == Outcome::Kind::retry && backoff_.is_failing();
+  if (!outcome.message.empty() && !is_known) on_error_(outcome.message);
   if (outcome.kind != Outcome::Kind::accepted) last_failure_ = outcome.message;
   switch (outcome.kind) {
     case Outcome::Kind::accepted: accept(*at, outcome); break;

@@ -63,6 +63,14 @@ TEST(OtlpExporter, WaitsAsLongAsRetryAfterSays) {
   EXPECT_EQ(exporter.exported(), 2u);
 }
 
+TEST(OtlpExporter, ACollectorThatStaysAwayIsNewsOnce) {
+  HttpPeer peer([](int, const HttpRequest&) { return answer(503); });
+  ExporterUnderTest exporter(http(peer));
+  exporter.take(spans_of("a", 0, 2), 2);
+  ASSERT_TRUE(exporter.until([&] { return peer.requests().size() == 4; }));
+  EXPECT_EQ(exporter.said(), peer.url() + "/v1/traces answered 503\n");
+}
+
 TEST(OtlpExporter, AnAddressOfNothingIsNamed) {
   HttpPeer peer(
       [](int, const HttpRequest&) { return answer(404, "404 page not found", "Content-Type: text/plain\r\n"); });
