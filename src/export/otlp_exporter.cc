@@ -10,6 +10,8 @@ namespace {
 
 // Batches in memory, waiting or under way; each is half a mebibyte at most, or one span.
 constexpr std::size_t most_batches = 4;
+// Of them out of the spool, so that there is always room for what is new: else it went through the spool for ever.
+constexpr std::ptrdiff_t most_spooled = 2;
 constexpr std::chrono::milliseconds longest_wait{20};
 
 }  // namespace
@@ -79,7 +81,9 @@ void OtlpExporter::start_waiting() {
 }
 
 void OtlpExporter::start_spooled() {
-  while (spool_may_hold_ && batches_.size() < most_batches && free_slots() > 0) {
+  const auto is_spooled = [](const Batch& batch) { return batch.spooled.has_value(); };
+  while (spool_may_hold_ && batches_.size() < most_batches && free_slots() > 0 &&
+         std::ranges::count_if(batches_, is_spooled) < most_spooled) {
     auto spooled = spool_.take();
     spool_may_hold_ = spooled.has_value();
     if (!spooled) return;

@@ -83,6 +83,8 @@ bool Spool::add(std::string_view message, std::uint64_t spans) {
   std::string name = std::to_string(unix_ns()) + '-' + std::to_string(getpid()) + '-' + std::to_string(spans) + '-' +
                      std::to_string(frame.size()) + '-' + run_ + std::string(suffix);
   if (!write(name, frame)) return false;
+  known_.push_back({name, spans, frame.size(), true});
+  known_bytes_ += frame.size();
   own_.insert(std::move(name));
   return true;
 }
@@ -101,20 +103,28 @@ bool Spool::write(const std::string& name, std::string_view frame) {
 }
 
 void Spool::make_room(std::uint64_t bytes) {
-  const std::vector<File> kept = files();
-  for (const File& file : kept) bytes += file.bytes;
-  for (const File& file : kept) {
-    if (bytes <= options_.most_bytes) return;
+  if (!looked_ || known_bytes_ + bytes > options_.most_bytes) look();
+  if (known_bytes_ + bytes <= options_.most_bytes) return;
+  // A little more, so that the next request does not find it full again.
+  const std::uint64_t wanted = options_.most_bytes - options_.most_bytes / 16;
+  std::erase_if(known_, [&](const File& file) {
+    if (known_bytes_ + bytes <= wanted) return false;
     const std::string path = options_.directory + '/' + file.name;
     const int lock = open_locked(path);
-    if (lock < 0) continue;  // being sent
-    if (unlink(path.c_str()) == 0) {
-      bytes -= file.bytes;
-      if (own_.erase(file.name) > 0) dropped_ += file.spans;
-      on_error_("the spool " + options_.directory + " is full; its oldest spans are dropped");
-    }
+    if (lock < 0) return false;  // being sent
+    if (unlink(path.c_str()) == 0 && own_.erase(file.name) > 0) dropped_ += file.spans;
     close(lock);
-  }
+    known_bytes_ -= file.bytes;
+    return true;
+  });
+  on_error_("the spool " + options_.directory + " is full; its oldest spans are dropped");
+}
+
+void Spool::look() {
+  known_ = files();
+  known_bytes_ = 0;
+  for (const File& file : known_) known_bytes_ += file.bytes;
+  looked_ = true;
 }
 
 std::optional<Spool::File> Spool::parse(std::string_view name) const {
@@ -130,8 +140,8 @@ std::optional<Spool::File> Spool::parse(std::string_view name) const {
 }
 
 /// The oldest first. Foreign files are none of ours.
-std::vector<Spool::File> Spool::files() const {
-  std::vector<File> files;
+std::deque<Spool::File> Spool::files() const {
+  std::deque<File> files;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(options_.directory, error), end; !error && entry != end;
        entry.increment(error)) {
@@ -150,9 +160,14 @@ std::vector<Spool::File> Spool::files() const {
 
 std::optional<SpooledRequest> Spool::take() {
   if (!is_on()) return std::nullopt;
-  for (const File& file : files()) {
-    if (!file.of_this_run) continue;
-    if (auto request = open(file)) return request;
+  for (const bool known : {true, false}) {
+    if (!known) look();
+    while (!known_.empty()) {
+      const File file = std::move(known_.front());
+      known_.pop_front();
+      if (!file.of_this_run) continue;
+      if (auto request = open(file)) return request;
+    }
   }
   return std::nullopt;
 }

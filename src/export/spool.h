@@ -9,11 +9,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
-#include <vector>
 
 #include "src/export/exporter.h"
 #include "src/otlp/framing.h"
@@ -74,7 +74,8 @@ class Spool {
     bool of_this_run;
   };
 
-  std::vector<File> files() const;
+  std::deque<File> files() const;
+  void look();
   std::optional<File> parse(std::string_view name) const;
   void make_room(std::uint64_t bytes);
   bool write(const std::string& name, std::string_view frame);
@@ -84,6 +85,11 @@ class Spool {
   std::string run_;  // as it stands in names
   ErrorSink on_error_;
   otlp::Framer framer_;
+  // What the last look at the directory found and what has been added since: looking each time would cost a core where
+  // thousands of files lie. Too much at worst, as others send and remove.
+  std::deque<File> known_;  // the oldest first
+  std::uint64_t known_bytes_ = 0;
+  bool looked_ = false;
   std::unordered_set<std::string> own_;
   std::uint64_t dropped_ = 0;
 };

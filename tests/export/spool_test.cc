@@ -138,11 +138,10 @@ TEST_F(SpoolTest, ADamagedFileIsRemovedAndForeignOnesAreLeftAlone) {
 }
 
 TEST_F(SpoolTest, WhatAKilledProcessHadHalfWrittenIsClearedAway) {
-  Spool spool = this->spool();
-  spool.add("whole", 1);
+  spool().add("whole", 1);
   const auto old = files().at(0).parent_path() / ".1000000000000000000-1-1-10-run1.otlp.zst";
   std::ofstream(old) << "half";
-  EXPECT_EQ(spool.take()->message(), "whole");
+  EXPECT_EQ(spool().take()->message(), "whole");
   EXPECT_FALSE(std::filesystem::exists(old));
 }
 
