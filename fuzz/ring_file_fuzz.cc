@@ -67,6 +67,12 @@ class SoundFile {
     find_regions();
   }
 
+  ~SoundFile() {
+    close(file_);
+    std::error_code ignored;
+    fs::remove_all(directory_, ignored);
+  }
+
   void store(std::uint32_t where, std::uint64_t word) {
     std::uint64_t at = where % total_bytes_;
     for (const Region& region : regions_) {

@@ -13,12 +13,12 @@ namespace {
 
 using namespace lens::literals;
 
-/// One span that has ended and one that is open, then `leave`. The open one lives on the heap, so that no exit closes
+/// One span that has ended and one that is open, then `leave`. The open one is never destroyed, so that no exit closes
 /// it.
 void record_and(const RunPlace& place, const std::function<void()>& leave) {
-  auto* telemetry = new TelemetryHandle(setup_telemetry(place.config(), {.rank = 0, .world_size = 1}));
+  static auto* telemetry = new TelemetryHandle(setup_telemetry(place.config(), {.rank = 0, .world_size = 1}));
   EXPECT_TRUE(telemetry->is_exporting());
-  auto* open = open_scope(SpanGroup::job, "open").release();
+  static auto* open = open_scope(SpanGroup::job, "open").release();
   { auto ended = managed_span(SpanGroup::step, "ended"); }
   EXPECT_TRUE(*open);
   leave();
@@ -145,7 +145,7 @@ TEST(Exit, RunsStaticDestructorsThatTraceBeforeAndAfterTheFlush) {
   const RunPlace place;
   Child child([&] {
     static const RecordsWhenDestroyed late{"after the flush"};
-    auto* telemetry = new TelemetryHandle(setup_telemetry(place.config(), {.rank = 0, .world_size = 1}));
+    static auto* telemetry = new TelemetryHandle(setup_telemetry(place.config(), {.rank = 0, .world_size = 1}));
     static const RecordsWhenDestroyed early{"before the flush"};
     std::exit(telemetry->is_exporting() ? 5 : 6);
   });
