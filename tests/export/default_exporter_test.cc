@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exporter that telemetry has unless it is told otherwise, from set-up to shutdown.
+#include <gmock/gmock.h>
+
+#include "lens/lens.h"
+#include "tests/export/exporter_under_test.h"
+#include "tests/export/http_peer.h"
+#include "tests/export/loopback.h"
+#include "tests/support/temporary_directory.h"
+
+namespace lens::tests {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class DefaultExporter : public testing::Test {
+ protected:
+  DefaultExporter() {
+    setenv("no_proxy", "*", 1);
+    config_.enabled = true;
+    config_.span_groups = "all";
+    config_.spool_dir = directory_.path() / "spool";
+    config_.run_id = "run1";
+    config_.standard.otlp_traces.protocol = OtlpProtocol::http_protobuf;
+    config_.on_error = [this](std::string_view line) {
+      std::lock_guard lock(mutex_);
+      said_.emplace_back(line);
+    };
+  }
+  static void record(int count) {
+    for (int i = 0; i < count; ++i) auto span = managed_span(SpanGroup::step, "step");
+  }
+  std::vector<std::string> said() {
+    std::lock_guard lock(mutex_);
+    return said_;
+  }
+
+  TemporaryDirectory directory_;
+  Config config_;
+  std::mutex mutex_;
+  std::vector<std::string> said_;
+};
+
+TEST_F(DefaultExporter, SendsWhatIsRecorded) {
+  HttpPeer peer([](int, const HttpRequest&) { return answer(200); });
+  config_.standard.otlp_traces.endpoint = peer.url();
+  auto telemetry = setup_telemetry(config_, Rank{});
+  record(100);
+  EXPECT_TRUE(telemetry.force_flush());
+  ASSERT_EQ(peer.requests().size(), 1u);
+  EXPECT_EQ(spans_in(peer.requests()[0].body).size(), 100u);
+  EXPECT_EQ(telemetry.counters().spans_exported, 100u);
+  record(50);
+  telemetry.shutdown();
+  ASSERT_EQ(peer.requests().size(), 2u);
+  EXPECT_EQ(spans_in(peer.requests()[1].body).size(), 50u);
+  EXPECT_TRUE(said().empty());
+}
+
+TEST_F(DefaultExporter, ADeadCollectorHoldsNothingUpAndSaysOnceWhatWaits) {
+  config_.standard.otlp_traces.endpoint = "http://127.0.0.1:" + std::to_string(free_port());
+  auto telemetry = setup_telemetry(config_, Rank{});
+  record(100);
+  const auto begin = std::chrono::steady_clock::now();
+  telemetry.shutdown();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s) << "of the five that it has";
+  EXPECT_THAT(said(), ElementsAre(HasSubstr("cannot reach"), HasSubstr("100 spans wait in " + config_.spool_dir)));
+}
+
+TEST_F(DefaultExporter, ABlackHoleCostsTheDeadlineAndNoMore) {
+  const BlackHole black_hole;
+  config_.standard.otlp_traces.endpoint = "http://127.0.0.1:" + std::to_string(black_hole.port());
+  auto telemetry = setup_telemetry(config_, Rank{});
+  record(100);
+  EXPECT_FALSE(telemetry.force_flush(50ms));
+  const auto begin = std::chrono::steady_clock::now();
+  telemetry.shutdown(600ms);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 700ms);
+  EXPECT_THAT(said(), ElementsAre(HasSubstr("100 spans wait in " + config_.spool_dir)));
+}
+
+TEST_F(DefaultExporter, AMalformedEndpointIsReportedAndDoesNotStopTheJob) {
+  config_.standard.otlp_traces.endpoint = "http://collector:port";
+  auto telemetry = setup_telemetry(config_, Rank{});
+  EXPECT_TRUE(telemetry.is_exporting());
+  EXPECT_THAT(said(), ElementsAre(HasSubstr("\"http://collector:port\" is not an OTLP endpoint")));
+}
+
+TEST_F(DefaultExporter, ABatchHoldsNoMoreSpansThanItMay) {
+  HttpPeer peer([](int, const HttpRequest&) { return answer(200); });
+  config_.standard.otlp_traces.endpoint = peer.url();
+  config_.standard.span_batch.max_export_batch_size = 30;
+  auto telemetry = setup_telemetry(config_, Rank{});
+  record(100);
+  telemetry.shutdown();
+  std::size_t spans = 0;
+  for (const HttpRequest& request : peer.requests()) {
+    EXPECT_LE(spans_in(request.body).size(), 30u);
+    spans += spans_in(request.body).size();
+  }
+  EXPECT_EQ(spans, 100u);
+}
+
+}  // namespace
+}  // namespace lens::tests
