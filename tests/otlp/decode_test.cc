@@ -70,8 +70,10 @@ TEST(Decode, gives_every_field_of_a_span) {
 }
 
 TEST(Decode, tells_every_kind_of_attribute_value) {
-  auto value_of = [](const std::string& value) {
-    return decode_attribute(message({bytes_field(1, "key"), bytes_field(2, value)})).value;
+  std::string attribute;  // what the value points into
+  auto value_of = [&attribute](const std::string& value) {
+    attribute = message({bytes_field(1, "key"), bytes_field(2, value)});
+    return decode_attribute(attribute).value;
   };
   EXPECT_EQ(value_of(bytes_field(1, "text")).bytes, "text");
   EXPECT_EQ(value_of(varint_field(2, 1)).kind, Kind::boolean);

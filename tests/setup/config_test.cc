@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every prefixed variable and the unprefixed ones; the standard OTLP ones are in otlp_config_test.cc.
 #include "lens/config.h"
+#include "lens/rank.h"
+#include "lens/telemetry.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -208,10 +210,18 @@ TEST(Config, MalformedResourceAttributesWarnAndAreLeftOutWhole) {
   EXPECT_THAT(config.warnings, ElementsAre(HasSubstr("OTEL_RESOURCE_ATTRIBUTES")));
 }
 
-TEST(Config, ErrorsGoToStandardErrorUnlessTheProgramTakesThem) {
+TEST(Config, WarningsGoToStandardErrorUnlessTheProgramTakesThem) {
+  Config config;  // disabled, as it may be because of what the warning is about
+  config.warnings = {"a warning"};
   testing::internal::CaptureStderr();
-  Config{}.on_error("a warning");
+  EXPECT_FALSE(setup_telemetry(config, Rank{}).is_exporting());
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "lens: a warning\n");
+  std::string heard;
+  config.on_error = [&heard](std::string_view line) { heard += line; };
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(setup_telemetry(config, Rank{}).is_exporting());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(heard, "a warning");
 }
 
 TEST(Config, SpanGroupsResolveInTheChosenVocabulary) {

@@ -138,7 +138,10 @@ void read_scope_spans(pbf_reader message, RecordedRequest& request) {
       continue;
     }
     pbf_reader scope = message.get_message();
-    while (scope.next()) (scope.tag() == 1 ? request.scope_name : request.scope_version) = scope.get_string();
+    while (scope.next()) {
+      std::string& text = scope.tag() == 1 ? request.scope_name : request.scope_version;  // before the reader moves on
+      text = scope.get_string();
+    }
   }
 }
 
