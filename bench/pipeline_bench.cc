@@ -66,7 +66,8 @@ void assemble_spans(benchmark::State& state, bool compress) {
     assembler.take(recorded.first, recorded.bytes, sink);
     assembler.end_cycle(sink);
     bytes = sink.out.size();
-    if (compress) bytes = ZSTD_compressCCtx(context, compressed.data(), compressed.size(), sink.out.data(), sink.out.size(), 1);
+    if (compress)
+      bytes = ZSTD_compressCCtx(context, compressed.data(), compressed.size(), sink.out.data(), sink.out.size(), 1);
   }
   ZSTD_freeCCtx(context);
   if (sink.count != std::uint64_t(state.iterations())) state.SkipWithError("spans are missing");

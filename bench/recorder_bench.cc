@@ -37,26 +37,33 @@ void time_blocks(benchmark::State& state, Block&& run, void (*give_back)()) {
 void nothing() {}
 
 void floor_of_recording(benchmark::State& state) {
-  time_blocks(state, [] { floor_records(block); }, drain_floor);
+  time_blocks(
+      state, [] { floor_records(block); }, drain_floor);
 }
 void empty(benchmark::State& state) {
-  time_blocks(state, [] { empty_loop(block); }, nothing);
+  time_blocks(
+      state, [] { empty_loop(block); }, nothing);
 }
 void disabled(benchmark::State& state) {
-  time_blocks(state, [] { disabled_sites(block); }, nothing);
+  time_blocks(
+      state, [] { disabled_sites(block); }, nothing);
 }
 void disabled_with_attributes(benchmark::State& state) {
-  time_blocks(state, [] { disabled_sites_with_attributes(block); }, nothing);
+  time_blocks(
+      state, [] { disabled_sites_with_attributes(block); }, nothing);
 }
 void span_without(benchmark::State& state) {
-  time_blocks(state, [] { spans(block); }, give_ring_back);
+  time_blocks(
+      state, [] { spans(block); }, give_ring_back);
 }
 void span_with_three(benchmark::State& state) {
-  time_blocks(state, [] { spans_with_attributes(block); }, give_ring_back);
+  time_blocks(
+      state, [] { spans_with_attributes(block); }, give_ring_back);
 }
 void span_with_text_name(benchmark::State& state) {
   const std::string name = "bench.name_formed_at_run_time";
-  time_blocks(state, [&] { spans_with_text(block, name); }, give_ring_back);
+  time_blocks(
+      state, [&] { spans_with_text(block, name); }, give_ring_back);
 }
 // Another thread reads the file of rings all the time, as `lens top` would once a second.
 void span_with_reader(benchmark::State& state) {
@@ -71,13 +78,15 @@ void span_with_reader(benchmark::State& state) {
       std::memcpy(copy.data(), file.data(1), copy.size());
     }
   });
-  time_blocks(state, [] { spans(block); }, give_ring_back);
+  time_blocks(
+      state, [] { spans(block); }, give_ring_back);
   done.store(true);
   reader.join();
 }
 void span_nested(benchmark::State& state) {
   const auto depth = static_cast<int>(state.range(0));
-  time_blocks(state, [depth] { nested_spans(block, depth); }, give_ring_back);
+  time_blocks(
+      state, [depth] { nested_spans(block, depth); }, give_ring_back);
 }
 
 [[maybe_unused]] const bool registered = [] {

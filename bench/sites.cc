@@ -61,7 +61,8 @@ void disabled_sites(std::uint64_t count) {
 
 void disabled_sites_with_attributes(std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) {
-    auto span = managed_span(off, "bench.disabled", "count"_a = i, "half"_a = 0.5 * double(i), "text"_a = "sixteen letters.");
+    auto span =
+        managed_span(off, "bench.disabled", "count"_a = i, "half"_a = 0.5 * double(i), "text"_a = "sixteen letters.");
     next();
   }
 }
@@ -76,7 +77,8 @@ void spans(std::uint64_t count) {
 void spans_with_attributes(std::uint64_t count) {
   const std::string text = "sixteen letters.";
   for (std::uint64_t i = 0; i < count; ++i) {
-    auto span = managed_span(on, "bench.span", "bench.count"_a = i, "bench.half"_a = 0.5 * double(i), "bench.text"_a = text);
+    auto span =
+        managed_span(on, "bench.span", "bench.count"_a = i, "bench.half"_a = 0.5 * double(i), "bench.text"_a = text);
     next();
   }
 }

@@ -103,8 +103,8 @@ template <class T>
 concept Element = Scalar<T> || Text<T>;
 template <class T>
 concept Array = !Text<T> && requires(const T& t) {
-  { std::data(t) };
-  { std::size(t) };
+  {std::data(t)};
+  {std::size(t)};
   requires Element<std::remove_cvref_t<decltype(*std::data(t))>>;
 };
 template <class T>
@@ -134,10 +134,10 @@ LENS_INLINE auto item(std::uint32_t key, const T& value) noexcept {
     if constexpr (Text<E>) {
       return TextArrayItem<E>{{key, ItemType::string_array, 0, count}, std::data(value)};
     } else {
-      constexpr auto type = std::same_as<E, bool>       ? ItemType::boolean_array
-                            : !fits_signed<E>           ? ItemType::unsigned_array
-                            : std::integral<E>          ? ItemType::integer_array
-                                                        : ItemType::floating_array;
+      constexpr auto type = std::same_as<E, bool> ? ItemType::boolean_array
+                            : !fits_signed<E>     ? ItemType::unsigned_array
+                            : std::integral<E>    ? ItemType::integer_array
+                                                  : ItemType::floating_array;
       return ArrayItem<E>{{key, type, 0, count}, std::data(value)};
     }
   }

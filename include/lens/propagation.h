@@ -41,8 +41,7 @@ ScopedSpan create_linked_span(const Group& group, Name name, const SpanContext& 
 
 /// A child of the sender's span: it joins the sender's trace. Without a context, a child of the current span.
 template <class... K, class... V>
-ScopedSpan adopt_span(const Group& group, Name name, const SpanContext& sender,
-                      const Attribute<K, V>&... attributes) {
+ScopedSpan adopt_span(const Group& group, Name name, const SpanContext& sender, const Attribute<K, V>&... attributes) {
   SpanOptions options;
   options.parent = sender;
   return managed_span(group, name, options, attributes...);

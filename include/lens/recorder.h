@@ -80,7 +80,7 @@ enum class ItemType : std::uint8_t {
 
 /// Every item starts with this and is padded to a multiple of 8 bytes.
 struct ItemHeader {
-  std::uint32_t key;    // interned
+  std::uint32_t key;  // interned
   ItemType type;
   std::uint8_t extra;
   std::uint16_t count;  // string: bytes; array: elements; link: attributes that follow
@@ -95,21 +95,21 @@ struct ExceptionState {
 
 /// Which trace a thread is in.
 struct TraceState {
-  Position root;             // the scope that began it; 0: `words` is its id
+  Position root;  // the scope that began it; 0: `words` is its id
   std::uint64_t words[2];
-  std::uint8_t flags;        // W3C trace flags, with `words`
+  std::uint8_t flags;  // W3C trace flags, with `words`
 };
 
 /// What a thread keeps. `limit` is 0 before its first span, which sends every operation to the slow path.
 struct ThreadState {
   std::atomic<std::uint64_t>* head;  // next record's position, in shared memory; only this thread stores to it
   std::byte* ring;
-  std::uint64_t mask;                // ring size - 1
-  Position limit;                    // a record ends here at the latest; lower by 16 for each open scope
-  Position current;                  // youngest open scope; marked (bit 0) when its end needs the slow path
+  std::uint64_t mask;  // ring size - 1
+  Position limit;      // a record ends here at the latest; lower by 16 for each open scope
+  Position current;    // youngest open scope; marked (bit 0) when its end needs the slow path
   TraceState trace;
   const ExceptionState* exceptions;
-  bool system_clock;                 // no invariant time stamp counter: ticks are CLOCK_MONOTONIC nanoseconds
+  bool system_clock;  // no invariant time stamp counter: ticks are CLOCK_MONOTONIC nanoseconds
 
   /// Where the next record goes. Relaxed: nobody else stores it.
   Position position() const noexcept { return head->load(std::memory_order_relaxed); }
@@ -232,8 +232,8 @@ LENS_INLINE void end_scope(Position position, Position previous, unsigned except
   ThreadState& thread = thread_state;
   if (thread.current != position || thread.exceptions->uncaught != exceptions) [[unlikely]]
     return end_slowly(position, previous, exceptions);
-  append(thread, thread.position(), end_record_bytes,
-         RecordHeader::form_of(end_record_bytes, RecordKind::end), std::uint32_t(position), now_ticks(thread));
+  append(thread, thread.position(), end_record_bytes, RecordHeader::form_of(end_record_bytes, RecordKind::end),
+         std::uint32_t(position), now_ticks(thread));
   thread.current = previous;
   thread.limit += end_record_bytes;
 }

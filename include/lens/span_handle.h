@@ -52,7 +52,8 @@ class [[nodiscard]] SpanHandle : public SpanOperations<SpanHandle> {
  public:
   /// Empty: every operation does nothing.
   SpanHandle() = default;
-  SpanHandle(SpanHandle&& other) noexcept : span_(std::exchange(other.span_, {})), position_(std::exchange(other.position_, 0)) {}
+  SpanHandle(SpanHandle&& other) noexcept
+      : span_(std::exchange(other.span_, {})), position_(std::exchange(other.position_, 0)) {}
   SpanHandle& operator=(SpanHandle&& other) noexcept {
     if (this != &other) {
       end();

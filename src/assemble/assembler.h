@@ -82,10 +82,12 @@ class Assembler {
 
   void take_one(Thread& thread, detail::Position position, const detail::RecordHeader& header,
                 std::span<const std::byte> record, SpanSink& sink);
-  void begin(Thread& thread, detail::Position position, const detail::RecordHeader& header, std::span<const std::byte> items);
+  void begin(Thread& thread, detail::Position position, const detail::RecordHeader& header,
+             std::span<const std::byte> items);
   void describe(OpenSpan& span, detail::Position position, const detail::RecordHeader& header,
                 std::span<const std::byte> items, const OpenSpan* enclosing);
-  void end(Thread& thread, OpenSpan* span, const detail::RecordHeader& header, std::span<const std::byte> items, SpanSink& sink);
+  void end(Thread& thread, OpenSpan* span, const detail::RecordHeader& header, std::span<const std::byte> items,
+           SpanSink& sink);
   void finish(OpenSpan& span, std::int64_t end_monotonic_ns, std::span<const std::byte> items, SpanSink& sink);
   void orphan_scopes(Thread& thread);
   void apply_elsewhere(detail::Position target, std::span<const std::byte> record, SpanSink& sink);

@@ -9,9 +9,9 @@
 namespace lens::assemble {
 
 enum class OpenKind : std::uint32_t {
-  scope = 1,       // a span or activation of the ring's present owner, youngest last
-  started = 2,     // a span that is no scope
-  elsewhere = 3,   // a record about a span of another ring, not applied yet
+  scope = 1,      // a span or activation of the ring's present owner, youngest last
+  started = 2,    // a span that is no scope
+  elsewhere = 3,  // a record about a span of another ring, not applied yet
 };
 
 struct OpenEntry {

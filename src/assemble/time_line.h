@@ -26,7 +26,10 @@ class TimeLine {
  public:
   /// `ns_per_tick` serves until there are two readings far enough apart to measure it.
   explicit TimeLine(const ClockReading& first, double ns_per_tick = 1.0) noexcept
-      : from_(first), to_(first), ns_per_tick_(ns_per_tick), unix_offset_ns_(wrapping_difference(first.unix_ns, first.monotonic_ns)) {}
+      : from_(first),
+        to_(first),
+        ns_per_tick_(ns_per_tick),
+        unix_offset_ns_(wrapping_difference(first.unix_ns, first.monotonic_ns)) {}
 
   /// Times asked from now on mostly lie between the last reading and this one.
   void advance(const ClockReading& reading) noexcept {
@@ -48,7 +51,9 @@ class TimeLine {
     const double passed = double(std::int64_t(ticks - from_.ticks)) * ns_per_tick_;
     return wrapping_sum(from_.monotonic_ns, std::int64_t(std::clamp(passed, -most, most)));
   }
-  std::int64_t unix_ns(std::uint64_t ticks) const noexcept { return wrapping_sum(monotonic_ns(ticks), unix_offset_ns_); }
+  std::int64_t unix_ns(std::uint64_t ticks) const noexcept {
+    return wrapping_sum(monotonic_ns(ticks), unix_offset_ns_);
+  }
   double ns_per_tick() const noexcept { return ns_per_tick_; }
 
  private:

@@ -12,7 +12,10 @@ std::size_t sequence_length(std::string_view text) noexcept {
   const auto at = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = at(0);
   if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xc2 && first <= 0xdf ? 2 : (first & 0xf0) == 0xe0 ? 3 : first >= 0xf0 && first <= 0xf4 ? 4 : 0;
+  const std::size_t length = first >= 0xc2 && first <= 0xdf   ? 2
+                             : (first & 0xf0) == 0xe0         ? 3
+                             : first >= 0xf0 && first <= 0xf4 ? 4
+                                                              : 0;
   if (length == 0 || text.size() < length) return 0;
   const unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
   const unsigned char high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;

@@ -82,11 +82,9 @@ constexpr std::size_t max_scalar_bytes = bytes_field_bytes(max_digits);
 std::byte* put_scalar(std::byte* at, ItemType type, std::uint64_t word) noexcept {
   switch (type) {
     case ItemType::boolean:
-    case ItemType::boolean_array:
-      return put_varint(put_tag(at, field::bool_value, varint_type), word != 0);
+    case ItemType::boolean_array: return put_varint(put_tag(at, field::bool_value, varint_type), word != 0);
     case ItemType::floating:
-    case ItemType::floating_array:
-      return put_fixed64(at, field::double_value, word);
+    case ItemType::floating_array: return put_fixed64(at, field::double_value, word);
     case ItemType::unsigned_integer:
     case ItemType::unsigned_array:
       if (word > std::uint64_t(std::numeric_limits<std::int64_t>::max())) {
@@ -95,8 +93,7 @@ std::byte* put_scalar(std::byte* at, ItemType type, std::uint64_t word) noexcept
         return put_bytes(at, field::string_value, {digits, static_cast<std::size_t>(end - digits)});
       }
       [[fallthrough]];
-    default:
-      return put_varint(put_tag(at, field::int_value, varint_type), word);
+    default: return put_varint(put_tag(at, field::int_value, varint_type), word);
   }
 }
 
@@ -115,10 +112,7 @@ void put_mark(base::Buffer& out, std::string_view mark) {
 }  // namespace
 
 SpanEncoder::SpanEncoder(NameSource names, TimeSource times, Limits limits, std::vector<std::string> redacted_keys)
-    : names_(std::move(names)),
-      times_(std::move(times)),
-      limits_(limits),
-      redacted_keys_(std::move(redacted_keys)) {
+    : names_(std::move(names)), times_(std::move(times)), limits_(limits), redacted_keys_(std::move(redacted_keys)) {
   reason_key_.key = encoded_text(field::key, "reason");
 }
 
@@ -199,20 +193,15 @@ void SpanEncoder::collect(std::span<const std::byte> items) {
   for_each_item(items, [&](const ItemHeader& header, const std::byte* payload) {
     const Item item{header, payload};
     switch (header.type) {
-      case ItemType::kind:
-        parts_.kind = item;
-        break;
+      case ItemType::kind: parts_.kind = item; break;
       case ItemType::link:
         parts_.links.push_back({item, {}});
         of_link = header.count;
         break;
-      case ItemType::status:
-        parts_.status = item;
-        break;
+      case ItemType::status: parts_.status = item; break;
       case ItemType::position:
       case ItemType::parent:
-      case ItemType::time:
-        break;
+      case ItemType::time: break;
       default:
         if (of_link > 0) {
           --of_link;
@@ -276,7 +265,8 @@ void SpanEncoder::put_attribute(base::Buffer& out, std::uint32_t number, const I
 
 void SpanEncoder::put_text_attribute(base::Buffer& out, std::uint32_t number, const Fragment& key,
                                      std::string_view text) {
-  text = key.redacted ? std::string_view("[REDACTED]") : base::first_characters(valid_text(text), limits_.value_characters);
+  text = key.redacted ? std::string_view("[REDACTED]")
+                      : base::first_characters(valid_text(text), limits_.value_characters);
   const std::size_t value_bytes = bytes_field_bytes(text.size());
   const std::size_t bytes = key.key.size + bytes_field_bytes(value_bytes);
   std::byte* at = out.room(bytes + Field::short_bytes + 1 + max_varint_bytes);

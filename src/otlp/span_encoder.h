@@ -134,8 +134,8 @@ class SpanEncoder {
   void collect(std::span<const std::byte> items);
   void collect_later(std::span<const std::byte> records);
   void put_span_attributes(base::Buffer& out, const SpanRecord& span);
-  void put_attributes(base::Buffer& out, std::uint32_t field, std::uint32_t dropped_field,
-                      const Attributes& attributes, std::size_t limit);
+  void put_attributes(base::Buffer& out, std::uint32_t field, std::uint32_t dropped_field, const Attributes& attributes,
+                      std::size_t limit);
   void put_attribute(base::Buffer& out, std::uint32_t field, const Item& item);
   void put_text_attribute(base::Buffer& out, std::uint32_t field, const Fragment& key, std::string_view text);
   void put_array_attribute(base::Buffer& out, std::uint32_t field, const Fragment& key, const Item& item);

@@ -76,7 +76,8 @@ Thrown exception_at(std::uintptr_t address) noexcept {
   }
   // Only a primary exception is counted; a freed one has none.
   if (header.reference_count < 1 || header.reference_count > plausible_references) return {};
-  return {reinterpret_cast<const std::type_info*>(header.type_or_object), reinterpret_cast<void*>(object), handler_frame};
+  return {reinterpret_cast<const std::type_info*>(header.type_or_object), reinterpret_cast<void*>(object),
+          handler_frame};
 }
 
 struct Search {
@@ -86,8 +87,9 @@ struct Search {
   Thrown found{};
 };
 
-// Several may be in flight, one per destructor that throws inside while the stack unwinds. The youngest is caught first:
-// its handler's frame is the innermost, at the lowest address. (Two that one function will catch cannot be told apart.)
+// Several may be in flight, one per destructor that throws inside while the stack unwinds. The youngest is caught
+// first: its handler's frame is the innermost, at the lowest address. (Two that one function will catch cannot be told
+// apart.)
 void consider(std::uintptr_t address, Search& search) noexcept {
   const Thrown thrown = exception_at(address);
   if (thrown.type && thrown.handler_frame < search.found.handler_frame) search.found = thrown;

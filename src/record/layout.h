@@ -60,7 +60,7 @@ struct FileHeader {
   std::uint64_t resource_bytes;   // 1 of ScopeSpans
   std::uint64_t scope_bytes;
   std::uint64_t redaction_bytes;  // then the keys whose text is redacted, one a line; 0: the library's own list
-  std::uint64_t batch_offset;  // spans that have ended and are not exported yet: encoded ScopeSpans.spans elements
+  std::uint64_t batch_offset;     // spans that have ended and are not exported yet: encoded ScopeSpans.spans elements
   std::uint64_t batch_room;
   std::atomic<std::uint64_t> batch_bytes;
   std::atomic<std::uint64_t> file_bytes;
@@ -94,7 +94,7 @@ struct RingHeader {
   // Fixed when the ring is made, but for the state.
   std::atomic<RingState> state;
   std::uint64_t data_offset;
-  std::uint64_t data_bytes;  // a power of two
+  std::uint64_t data_bytes;   // a power of two
   std::uint64_t open_offset;  // two lists of `open_room` bytes
   std::uint64_t open_room;
 };

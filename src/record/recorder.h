@@ -23,9 +23,9 @@ struct RecorderOptions {
   int rank = 0;
   int world_size = 1;
   int local_rank = 0;
-  std::string shm_dir = {};  // empty: private memory
+  std::string shm_dir = {};               // empty: private memory
   std::string resource = {}, scope = {};  // as they stand in a request, for who recovers what this process leaves
-  std::string redacted_keys = {};  // one a line, for the same reader
+  std::string redacted_keys = {};         // one a line, for the same reader
   std::string trace_directory = {}, trace_file = {};
 };
 

@@ -23,7 +23,7 @@ struct Plan {
   GroupSet groups = {};  ///< to enable; empty unless this rank exports spans
   Exporter exporter = Exporter::none;
   FileFormat file_format = FileFormat::proto;
-  std::string file_dir = {};  ///< where the file exporter writes
+  std::string file_dir = {};   ///< where the file exporter writes
   std::string spool_dir = {};  ///< where the OTLP exporter keeps what it could not send; empty: nowhere
   std::string run_id = {};
   std::string instance_id = {};  ///< `{run}-rank{r}`

@@ -19,7 +19,8 @@ using ErrorSink = std::function<void(std::string_view)>;
 /// Where set-up and shutdown say what the program's owner must know: a mistyped variable, spans that were lost.
 inline ErrorSink announcing(const ErrorSink& on_error) {
   if (on_error) return on_error;
-  return [](std::string_view line) { std::fprintf(stderr, "lens: %.*s\n", static_cast<int>(line.size()), line.data()); };
+  return
+      [](std::string_view line) { std::fprintf(stderr, "lens: %.*s\n", static_cast<int>(line.size()), line.data()); };
 }
 
 inline ErrorSink rate_limited(ErrorSink sink) {

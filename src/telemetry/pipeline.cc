@@ -62,8 +62,9 @@ Pipeline::Pipeline(Options options, std::unique_ptr<exporting::Exporter> exporte
       on_error_(std::move(on_error)),
       announce_(std::move(announce)),
       assembler_(recorder_.keys(), first_time_line()),
-      encoder_(record::Names::text, [this](std::uint64_t ticks) { return assembler_.time().unix_ns(ticks); },
-               options_.limits, std::move(options_.redacted_keys)) {
+      encoder_(
+          record::Names::text, [this](std::uint64_t ticks) { return assembler_.time().unix_ns(ticks); },
+          options_.limits, std::move(options_.redacted_keys)) {
   sem_init(&wake_, 0, 0);
   // Before anything is recorded: whoever finds the process dead can tell the time of its first span.
   const assemble::ClockReading now = read_clock();
@@ -236,13 +237,12 @@ void Pipeline::finish() {
   exporter_->drain(deadline_ - std::min<steady_clock::duration>(longest_reserve, left / 4));
   count();
   const record::Counters& counters = recorder_.counters();
-  exporter_->finish({counters.spans_recorded, counters.spans_exported, counters.spans_dropped,
-                     counters.spans_truncated});
+  exporter_->finish(
+      {counters.spans_recorded, counters.spans_exported, counters.spans_dropped, counters.spans_truncated});
   if (counters.spans_dropped > 0) {
     announce_("telemetry lost " + std::to_string(counters.spans_dropped) + " of " +
-              std::to_string(counters.spans_recorded + lost_for_room()) + " spans (" +
-              std::to_string(lost_for_room()) + " for want of room, " + std::to_string(refused_) +
-              " refused by the exporter)");
+              std::to_string(counters.spans_recorded + lost_for_room()) + " spans (" + std::to_string(lost_for_room()) +
+              " for want of room, " + std::to_string(refused_) + " refused by the exporter)");
   }
 }
 

@@ -73,17 +73,17 @@ class Pipeline : private assemble::SpanSink {
   // The batch lies in the file of rings (header().batch_bytes of it), so that it outlives the process.
   std::uint64_t batched_ = 0;
   std::chrono::steady_clock::time_point batch_began_{};
-  Heads drained_{};  // up to where each ring has been read
+  Heads drained_{};                                       // up to where each ring has been read
   std::array<bool, std::tuple_size_v<Heads>> changed_{};  // rings whose open spans are to be told anew
-  base::Buffer encoded_;  // one span
-  base::Buffer open_;     // one ring's open spans
+  base::Buffer encoded_;                                  // one span
+  base::Buffer open_;                                     // one ring's open spans
 
   std::uint64_t recorded_ = 0;
   std::uint64_t truncated_ = 0;
   std::uint64_t exported_ = 0;
   std::uint64_t refused_ = 0;
   std::uint64_t dropped_before_ = recorder_.dropped();  // by earlier sessions of this process
-  bool busy_ = false;  // the last cycle found much: the next comes sooner
+  bool busy_ = false;                                   // the last cycle found much: the next comes sooner
 
   sem_t wake_;
   std::atomic<std::uint64_t> flush_requested_{0};

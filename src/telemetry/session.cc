@@ -60,10 +60,8 @@ std::unique_ptr<exporting::Exporter> make_exporter(const setup::Plan& plan, cons
       trace_file = std::filesystem::path(exporter->path()).filename();
       return exporter;
     }
-    case setup::Exporter::none:
-      return std::make_unique<NoExporter>();
-    case setup::Exporter::otlp:
-      return make_otlp_exporter(plan, config, envelope, on_error);
+    case setup::Exporter::none: return std::make_unique<NoExporter>();
+    case setup::Exporter::otlp: return make_otlp_exporter(plan, config, envelope, on_error);
   }
   return nullptr;
 }

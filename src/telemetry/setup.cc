@@ -89,7 +89,8 @@ void leave_in_order() {
 
 void watch_for_the_end() {
   if (!active().exit_registered) active().exit_registered = std::atexit(leave_in_order) == 0;
-  if (std::get_terminate() != flush_and_terminate) active().previous_terminate = std::set_terminate(flush_and_terminate);
+  if (std::get_terminate() != flush_and_terminate)
+    active().previous_terminate = std::set_terminate(flush_and_terminate);
 }
 
 void stop_watching() noexcept {

@@ -153,11 +153,11 @@ TEST(Plan, GroupsStrategyAndExporterAreIndependent) {
   Environment environment;
   for (const char* groups : {"default", "per_step", "all", "step,optimizer"}) {
     for (const char* strategy : {"single_rank", "all_ranks", "sampled", "first_rank_per_node"}) {
-      for (const auto& [exporter, expected] : std::initializer_list<std::pair<const char*, Exporter>>{
-               {"console", Exporter::console},
-               {"file", Exporter::file},
-               {"none", Exporter::none},
-               {"otlp", Exporter::otlp}}) {
+      for (const auto& [exporter, expected] :
+           std::initializer_list<std::pair<const char*, Exporter>>{{"console", Exporter::console},
+                                                                   {"file", Exporter::file},
+                                                                   {"none", Exporter::none},
+                                                                   {"otlp", Exporter::otlp}}) {
         Config config = enabled();
         config.span_groups = groups;
         config.export_strategy = strategy;
