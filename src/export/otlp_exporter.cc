@@ -8,9 +8,11 @@
 namespace lens::exporting {
 namespace {
 
-// Batches in memory, waiting or under way; each is half a mebibyte at most, or one span.
-constexpr std::size_t most_batches = 4;
-// Of them out of the spool, so that there is always room for what is new: else it went through the spool for ever.
+// Under way at a time.
+constexpr std::size_t most_requests = 4;
+// Of all batches in memory, waiting or under way: four requests of half a mebibyte, each with its envelope.
+constexpr std::size_t most_bytes = 4 * (520 << 10);
+// Of these out of the spool: what is new has room beside them, else it went through the spool for ever.
 constexpr std::ptrdiff_t most_spooled = 2;
 constexpr std::chrono::milliseconds longest_wait{20};
 
@@ -32,7 +34,7 @@ void OtlpExporter::export_spans(std::string_view spans, std::uint64_t count) {
   poll();
   ++taken_;
   const bool waits_long = spool_.is_on() && backoff_.holds(Clock::now());
-  if (!waits_long && !is_full(count)) {
+  if (!waits_long && !is_full(spans.size(), count)) {
     enqueue(envelope_.request(spans), count, taken_);
     return start_waiting();
   }
@@ -41,11 +43,13 @@ void OtlpExporter::export_spans(std::string_view spans, std::uint64_t count) {
   keep_or_refuse(batch);
 }
 
-bool OtlpExporter::is_full(std::uint64_t count) const {
-  if (batches_.size() >= most_batches) return true;
-  if (options_.most_queued_spans == 0 || batches_.empty()) return false;
-  for (const Batch& batch : batches_) count += batch.spans;
-  return count > options_.most_queued_spans;
+bool OtlpExporter::is_full(std::size_t bytes, std::uint64_t count) const {
+  if (batches_.empty()) return false;  // one that exceeds the bounds goes alone
+  for (const Batch& batch : batches_) {
+    bytes += batch.request.size();
+    count += batch.spans;
+  }
+  return bytes > most_bytes || (options_.most_queued_spans > 0 && count > options_.most_queued_spans);
 }
 
 void OtlpExporter::enqueue(std::string request, std::uint64_t spans, std::uint64_t taken) {
@@ -65,7 +69,7 @@ void OtlpExporter::poll() {
 std::size_t OtlpExporter::free_slots() const {
   if (backoff_.holds(Clock::now())) return 0;
   const auto under_way = static_cast<std::size_t>(std::ranges::count(batches_, true, &Batch::under_way));
-  const std::size_t slots = backoff_.is_failing() ? 1 : most_batches;
+  const std::size_t slots = backoff_.is_failing() ? 1 : most_requests;
   return slots - std::min(slots, under_way);
 }
 
@@ -82,7 +86,7 @@ void OtlpExporter::start_waiting() {
 
 void OtlpExporter::start_spooled() {
   const auto is_spooled = [](const Batch& batch) { return batch.spooled.has_value(); };
-  while (spool_may_hold_ && batches_.size() < most_batches && free_slots() > 0 &&
+  while (spool_may_hold_ && batches_.size() < most_requests && free_slots() > 0 &&
          std::ranges::count_if(batches_, is_spooled) < most_spooled) {
     auto spooled = spool_.take();
     spool_may_hold_ = spooled.has_value();

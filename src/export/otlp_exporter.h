@@ -22,7 +22,7 @@ struct OtlpExporterOptions {
   RetryOptions retry = {};
   std::uint64_t jitter_seed = 0;
   std::chrono::milliseconds export_timeout{30'000};  // of a batch that only memory holds, over all attempts; 0: none
-  std::size_t most_queued_spans = 0;                 // 0: as many as fit into the batches that may wait
+  std::size_t most_queued_spans = 0;                 // 0: as many as fit into the memory that batches may take
 };
 
 class OtlpExporter : public Exporter {
@@ -53,7 +53,7 @@ class OtlpExporter : public Exporter {
     std::optional<SpooledRequest> spooled = {};
   };
 
-  bool is_full(std::uint64_t count) const;
+  bool is_full(std::size_t bytes, std::uint64_t count) const;
   void enqueue(std::string request, std::uint64_t spans, std::uint64_t taken);
   void start_waiting();
   void start_spooled();

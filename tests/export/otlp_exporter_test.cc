@@ -194,14 +194,22 @@ INSTANTIATE_TEST_SUITE_P(
 
 // ---- bounds
 
-TEST(OtlpExporter, HoldsFourBatchesAndRefusesMoreWithoutASpool) {
+TEST(OtlpExporter, HoldsTwoMebibytesAndRefusesMoreWithoutASpool) {
   HttpPeer peer([](int, const HttpRequest&) { return hang(); });
   ExporterUnderTest exporter(http(peer));
-  for (int i = 0; i < 10; ++i) exporter.take(spans_of("a", i, 1), 1);
+  for (int i = 0; i < 10; ++i) exporter.take(spans_of("a", i, 1, 500'000), 1);
   (*exporter).flush();
   ASSERT_TRUE(exporter.until([&] { return exporter.refused() == 6; }));
   EXPECT_FALSE((*exporter).is_flushed());
   EXPECT_THAT(exporter.said(), HasSubstr("does not keep up"));
+}
+
+TEST(OtlpExporter, SmallBatchesMayBeMany) {
+  HttpPeer peer(accept_all);
+  ExporterUnderTest exporter(http(peer));
+  for (int i = 0; i < 100; ++i) exporter.take(spans_of("a", i, 1), 1);
+  ASSERT_TRUE(exporter.until_flushed());
+  EXPECT_THAT(received(peer), testing::UnorderedElementsAreArray(names_of("svc", "a", 0, 100)));
 }
 
 TEST(OtlpExporter, SpansThatMayWaitCanBeFewer) {
