@@ -18,6 +18,7 @@ struct RlSpanGroup : lens::MegatronSpanGroup {
          {"per_step", MegatronSpanGroup::resolve("per_step") | lens::GroupSet{rollout, reward}}}};
     return rl;  // "all" is every group of the vocabulary
   }
+  static lens::GroupSet resolve(std::string_view spec) { return vocabulary().resolve(spec); }
 };
 
 int main() try {
