@@ -27,7 +27,7 @@ int run(int argc, const char* const* argv) {
   const auto telemetry = lens::setup_telemetry(config, {.rank = layout.rank, .world_size = layout.world_size},
                                                gpt::resource_attributes(arguments, layout));
   if (telemetry.is_exporting()) gpt::drain_on_termination();
-  gpt::pretrain(arguments, layout, config.enabled);
+  gpt::pretrain(arguments, layout, {.enabled = config.enabled, .exporting = telemetry.is_exporting()});
   return 0;
 }
 

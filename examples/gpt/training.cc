@@ -27,11 +27,11 @@ using Clock = std::chrono::steady_clock;
 // Everything that a run holds, made in the order in which it depends on each other.
 class Trainer {
  public:
-  Trainer(const Arguments& arguments, const Layout& layout, const Groups& groups, bool traced)
+  Trainer(const Arguments& arguments, const Layout& layout, const Groups& groups, const Tracing& tracing)
       : arguments_(arguments),
         layout_(layout),
         groups_(groups),
-        traced_(traced),
+        context_source_(find_context_source(layout, groups, tracing)),
         link_(layout, groups.pipeline),
         stage_(make_stage(arguments, layout)),
         gradients_(stage_->parameters(), groups.data, arguments.ddp_bucket_size),
@@ -52,6 +52,8 @@ class Trainer {
 
   static std::shared_ptr<Stage> make_stage(const Arguments& arguments, const Layout& layout);
 
+  static int find_context_source(const Layout& layout, const Groups& groups, const Tracing& tracing);
+
   StepResult train_step();
   void share_step_context();
   void log(const StepResult& step);
@@ -62,7 +64,7 @@ class Trainer {
   const Arguments& arguments_;
   const Layout& layout_;
   const Groups& groups_;
-  bool traced_;
+  int context_source_;  // the stage whose step the receives of the others link to; -1: none of this pipeline exports
   PipelineLink link_;
   std::shared_ptr<Stage> stage_;
   GradSync gradients_;
@@ -117,12 +119,21 @@ Trainer::StepResult Trainer::train_step() {
   return {loss, update, rate};
 }
 
-// Tells the other stages which span the first stage's step is, so that their receives can link to it.
+int Trainer::find_context_source(const Layout& layout, const Groups& groups, const Tracing& tracing) {
+  if (!tracing.enabled || layout.pipeline_size == 1) return -1;
+  lens::C10dCommunicator stages(groups.pipeline.process_group());
+  int source = -1;
+  groups.pipeline.attempt("agreeing on the source of trace contexts",
+                          [&] { source = lens::find_exporting_rank(stages, layout.pipeline_size, tracing.exporting); });
+  return source;
+}
+
+// Tells the other stages which span the source's step is, so that their receives can link to it.
 void Trainer::share_step_context() {
-  if (!traced_ || layout_.pipeline_size == 1) return;
+  if (context_source_ < 0) return;
   lens::C10dCommunicator stages(groups_.pipeline.process_group());
   groups_.pipeline.attempt("broadcast of the step's trace context",
-                           [&] { lens::set_pp_trace_carrier(lens::broadcast_trace_context(stages)); });
+                           [&] { lens::set_pp_trace_carrier(lens::broadcast_trace_context(stages, context_source_)); });
 }
 
 void Trainer::log(const StepResult& step) {
@@ -155,7 +166,7 @@ void Trainer::generate_text() {
 
 }  // namespace
 
-void pretrain(const Arguments& arguments, const Layout& layout, bool traced) {
+void pretrain(const Arguments& arguments, const Layout& layout, const Tracing& tracing) {
   auto span =
       lens::managed_span(mg::SpanGroup::job, mg::pretrain, mg::model_type = "gpt",
                          mg::train_iters = arguments.train_iters, mg::global_batch_size = arguments.global_batch_size);
@@ -163,7 +174,7 @@ void pretrain(const Arguments& arguments, const Layout& layout, bool traced) {
   std::optional<Trainer> trainer;
   {
     auto model_span = lens::managed_span(mg::SpanGroup::model_init, mg::model_init);
-    trainer.emplace(arguments, layout, groups, traced);
+    trainer.emplace(arguments, layout, groups, tracing);
   }
   if (!arguments.load.empty()) trainer->load();
   trainer->train();

@@ -7,8 +7,12 @@
 
 namespace gpt {
 
-// Collective. traced says whether the job records telemetry on any rank, so it is the same on all of them. Throws
-// std::runtime_error naming what failed.
-void pretrain(const Arguments& arguments, const Layout& layout, bool traced);
+struct Tracing {
+  bool enabled = false;    // in the job: the same on every rank, so that collectives may depend on it
+  bool exporting = false;  // on this rank
+};
+
+// Collective. Throws std::runtime_error naming what failed.
+void pretrain(const Arguments& arguments, const Layout& layout, const Tracing& tracing);
 
 }  // namespace gpt

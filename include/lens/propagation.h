@@ -30,6 +30,20 @@ SpanContext broadcast_trace_context(C& communicator, int source = 0) {
   return SpanContext::from_bytes(bytes);
 }
 
+/// The first of the communicator's `size` ranks that exports, to be the source of contexts: the context of one that
+/// does not is empty, and the default strategy exports the job's last rank only. -1 when none does. Call it on all of
+/// them, once, where the job starts: `size` collectives of one byte.
+template <Communicator C>
+int find_exporting_rank(C& communicator, int size, bool exporting) {
+  int first = -1;
+  for (int rank = size - 1; rank >= 0; --rank) {
+    std::byte answer{exporting};
+    communicator.broadcast(std::span<std::byte>(&answer, 1), rank);
+    if (answer != std::byte{}) first = rank;
+  }
+  return first;
+}
+
 /// A child of the current span, in this rank's own trace, with one link to the sender's span.
 template <class... K, class... V>
 ScopedSpan create_linked_span(const Group& group, Name name, const SpanContext& sender,

@@ -48,6 +48,18 @@ RecordedTrace record_ranks(const std::function<void(int rank, ThreadCommunicator
   });
 }
 
+TEST(ContextSource, IsTheFirstRankThatExports) {
+  for (const int exporting : {0, 2, ranks}) {
+    World world(ranks);
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < ranks; ++rank)
+      threads.emplace_back([&, rank] {
+        ThreadCommunicator communicator{world, rank};
+        EXPECT_EQ(find_exporting_rank(communicator, ranks, rank >= exporting), exporting == ranks ? -1 : exporting);
+      });
+  }
+}
+
 TEST(LinkedSpans, KeepTheirOwnTraceAndNameTheSender) {
   const RecordedTrace trace = record_ranks([](int rank, ThreadCommunicator& communicator) {
     auto step = managed_span(SpanGroup::step, "step " + std::to_string(rank));
