@@ -77,8 +77,8 @@ class Vocabulary {
  public:
   using Presets = std::vector<std::pair<std::string, GroupSet>>;
 
-  /// The preset `all` (every group) is added unless `presets` has one. Throws std::invalid_argument when a preset
-  /// is also the name of a group, or holds a group that is not in `groups`.
+  /// The preset `all` (every group) is added unless `presets` has one. Throws std::invalid_argument when a name is not
+  /// in lower case, or a preset is also the name of a group or holds a group that is not in `groups`.
   LENS_API Vocabulary(std::string name, GroupSet groups, Presets presets);
 
   /// A spec is a comma list of presets and groups: trimmed, any case, empty items skipped, the union of all.

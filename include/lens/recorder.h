@@ -125,6 +125,9 @@ extern LENS_API std::atomic<std::uint64_t> no_head;
 /// span, takes back what the pipeline has drained since. False: dropped and counted.
 LENS_API bool make_room(std::uint64_t bytes, std::uint64_t reserve) noexcept;
 
+/// The same for the end of a span that is no scope of this thread: a part of every ring is kept free for those.
+LENS_API bool make_room_for_end(std::uint64_t bytes) noexcept;
+
 /// Ends whatever the fast path cannot: a scope left by an exception, out of order, on another thread.
 LENS_API void end_slowly(Position position, Position previous, unsigned exceptions) noexcept;
 

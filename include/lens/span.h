@@ -83,7 +83,7 @@ LENS_API Position begin_scope_with(Name name, const SpanOptions& options, unsign
 LENS_API SpanContext context_of(Position position) noexcept;
 
 /// Finds room for a record about a span; there is none for a span that was inherited through fork.
-LENS_API bool make_room_about(Position position, std::uint64_t bytes) noexcept;
+LENS_API bool make_room_about(Position position, std::uint64_t bytes, bool is_end) noexcept;
 
 /// Appends a record about the span at `position`, from whatever thread.
 template <class... Items>
@@ -94,7 +94,7 @@ inline void append_about(Position position, RecordKind kind, std::uint32_t refer
   const ScalarItem target{{0, ItemType::position, 0, 0}, position};
   const std::uint64_t fixed_bytes = sizeof(RecordHeader) + (elsewhere ? target.bytes() : 0);
   const std::uint64_t bytes = (fixed_bytes + ... + items.bytes());
-  if (thread.position() + bytes > thread.limit && !make_room_about(position, bytes)) return;
+  if (thread.position() + bytes > thread.limit && !make_room_about(position, bytes, kind == RecordKind::end)) return;
   const std::uint32_t form = RecordHeader::form_of(bytes, kind, elsewhere);
   const std::uint64_t ticks = now_ticks(thread);
   if (elsewhere) {

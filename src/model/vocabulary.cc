@@ -6,6 +6,15 @@
 #include "src/base/text.h"
 
 namespace lens {
+namespace {
+
+// Specs are read in any case, so names have only one.
+void require_lower_case(const std::string& vocabulary, const std::string& name) {
+  if (base::lower(name) != name)
+    throw std::invalid_argument("vocabulary " + vocabulary + ": \"" + name + "\" must be in lower case");
+}
+
+}  // namespace
 
 GroupSet GroupSet::of(std::initializer_list<std::string_view> names) {
   GroupSet set;
@@ -29,7 +38,9 @@ GroupSet operator|(GroupSet left, const GroupSet& right) {
 
 Vocabulary::Vocabulary(std::string name, GroupSet groups, Presets presets)
     : name_(std::move(name)), groups_(std::move(groups)) {
+  for (const std::string& group : groups_) require_lower_case(name_, group);
   for (auto& [preset, members] : presets) {
+    require_lower_case(name_, preset);
     if (groups_.contains(preset))
       throw std::invalid_argument("vocabulary " + name_ + ": \"" + preset + "\" is both a group and a preset");
     for (const std::string& member : members) {

@@ -212,8 +212,9 @@ SpanContext context_of(Position position) noexcept {
   return context;
 }
 
-bool make_room_about(Position position, std::uint64_t bytes) noexcept {
-  return made_by_this_process(position) && make_room(bytes, 0);
+bool make_room_about(Position position, std::uint64_t bytes, bool is_end) noexcept {
+  if (!made_by_this_process(position)) return false;
+  return is_end ? make_room_for_end(bytes) : make_room(bytes, 0);
 }
 
 void set_status(Position position, StatusCode code, std::string_view message) noexcept {

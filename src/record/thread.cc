@@ -76,7 +76,9 @@ bool adopt_ring(ThreadState& thread) noexcept {
   thread.head = &ring.head;
   thread.ring = recorder.file()->data(block->ring_number);
   thread.mask = ring.data_bytes - 1;
-  thread.limit = block->seen_tail + ring.data_bytes;
+  constexpr std::uint64_t part_kept_for_ends = 16;
+  block->kept_for_ends = ring.data_bytes / part_kept_for_ends;
+  thread.limit = block->seen_tail + ring.data_bytes - block->kept_for_ends;
   thread.current = 0;
   thread.exceptions = reinterpret_cast<const ExceptionState*>(abi::__cxa_get_globals());
   thread.system_clock = !has_invariant_counter();
@@ -102,7 +104,9 @@ namespace detail {
 
 using namespace record;
 
-bool make_room(std::uint64_t bytes, std::uint64_t reserve) noexcept {
+namespace {
+
+bool find_room(std::uint64_t bytes, bool for_end) noexcept {
   if (!recording.load(std::memory_order_relaxed)) return false;
   ThreadState& thread = thread_state;
   if (!thread_block && !adopt_ring(thread)) {
@@ -110,10 +114,17 @@ bool make_room(std::uint64_t bytes, std::uint64_t reserve) noexcept {
     return false;
   }
   take_back_room(thread, *thread_block);
-  if (thread.position() + bytes + reserve <= thread.limit) return true;
+  const std::uint64_t beyond = for_end ? thread_block->kept_for_ends : 0;
+  if (thread.position() + bytes <= thread.limit + beyond) return true;
   thread_block->ring->dropped.fetch_add(1, std::memory_order_relaxed);
   return false;
 }
+
+}  // namespace
+
+bool make_room(std::uint64_t bytes, std::uint64_t reserve) noexcept { return find_room(bytes + reserve, false); }
+
+bool make_room_for_end(std::uint64_t bytes) noexcept { return find_room(bytes, true); }
 
 }  // namespace detail
 }  // namespace lens

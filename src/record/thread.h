@@ -29,6 +29,7 @@ struct ThreadBlock {
   RingHeader* ring = nullptr;
   detail::Position seen_tail = 0;
   std::uint64_t seen_returned = 0;
+  std::uint64_t kept_for_ends = 0;  // beyond ThreadState::limit: for ends of spans that are no scopes, or not of here
   std::vector<TraceChange> changes;
   std::vector<EndedEarly> ended_early;
 };

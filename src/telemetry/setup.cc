@@ -82,7 +82,7 @@ void leave_in_order() {
 
 [[noreturn]] void flush_and_terminate() {
   const std::terminate_handler previous = active().previous_terminate;
-  shut_down_active();
+  leave_in_order();
   if (previous) previous();
   std::abort();
 }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "lens/config.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/run_choice.h"
 #include "tools/trace/recovery.h"
@@ -13,7 +12,7 @@ namespace lens::cli {
 namespace {
 
 struct RecoverOptions {
-  std::string run, shm_dir = Config::default_shm_dir();
+  std::string run, shm_dir = default_shm_dir();
   bool json = false;
 };
 
@@ -38,7 +37,7 @@ int run_recover(const RecoverOptions& options) {
   auto all = nlohmann::json::array();
   int alive = 0, failed = 0, dead = 0;
   std::vector<std::string> problems;
-  auto files = trace::find_ring_files(options.shm_dir, run_id_of(options.run), &problems);
+  auto files = trace::find_ring_files(options.shm_dir, run_id_of(options.run, options.shm_dir), &problems);
   for (const std::string& problem : problems) fmt::print(stderr, "lens: {}\n", problem);
   for (trace::RingFile& rings : files) {
     try {

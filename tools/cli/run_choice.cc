@@ -3,14 +3,25 @@
 
 #include <filesystem>
 
+#include "tools/launch/environment.h"
+#include "tools/trace/ring_file.h"
 #include "tools/trace/run_file.h"
 
 namespace lens::cli {
 
-std::string run_id_of(const std::string& run) {
-  if (run.empty() || !std::filesystem::is_directory(run)) return run;
-  const auto file = trace::read_run_file(run);
-  return file ? file->run_id : std::filesystem::path(run).lexically_normal().filename().string();
+namespace fs = std::filesystem;
+
+std::string run_id_of(const std::string& run, const std::string& shm_dir) {
+  if (run.empty() || !fs::is_directory(run)) return run;
+  if (const auto file = trace::read_run_file(run)) return file->run_id;
+  for (trace::RingFile& rings : trace::find_ring_files(shm_dir, "")) {
+    const trace::RingFileFacts facts = rings.read_facts();
+    std::error_code ignored;
+    if (fs::equivalent(facts.trace_directory, run, ignored)) return facts.run_id;
+  }
+  return (fs::absolute(run) / "").lexically_normal().parent_path().filename().string();
 }
+
+std::string default_shm_dir() { return launch::shm_dir(launch::own_environment()).string(); }
 
 }  // namespace lens::cli

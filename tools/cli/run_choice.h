@@ -6,7 +6,11 @@
 
 namespace lens::cli {
 
-/// The run id; a text that is no directory is taken as the id itself.
-std::string run_id_of(const std::string& run);
+/// The run id; a text that is no directory is taken as the id itself. Of a directory that no `lens run` made, the run
+/// of a process that writes there.
+std::string run_id_of(const std::string& run, const std::string& shm_dir);
+
+/// Where processes started from here keep their files of rings.
+std::string default_shm_dir();
 
 }  // namespace lens::cli

@@ -115,7 +115,11 @@ int run_ranks(launch::Console& console, const launch::RunPlan& plan, const launc
   run.end_ns = now_ns();
   run.ranks = outcome.exits;
   if (outcome.first_failure) run.failed_rank = outcome.first_failure->rank;
-  trace::write_run_file(plan.directory, run);
+  try {
+    trace::write_run_file(plan.directory, run);
+  } catch (const std::exception& error) {  // such as a full disk: the ranks' outcome counts, and their spans
+    console.print_message(fmt::format("{}: how the ranks ended is not kept", error.what()));
+  }
   recover_ranks(console, plan);
   print_report(console, plan);
   return outcome.exit_code();

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "lens/config.h"
 #include "tools/analyze/places.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/run_choice.h"
@@ -21,7 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct TopOptions {
-  std::string run, shm_dir = Config::default_shm_dir();
+  std::string run, shm_dir = default_shm_dir();
   double interval_s = 1;
   bool once = false, json = false;
 };
@@ -67,7 +66,7 @@ std::string choose_run(std::vector<trace::RingFile>& files) {
 
 Snapshot take_snapshot(const TopOptions& options) {
   Snapshot snapshot;
-  snapshot.run_id = run_id_of(options.run);
+  snapshot.run_id = run_id_of(options.run, options.shm_dir);
   auto files = trace::find_ring_files(options.shm_dir, snapshot.run_id);
   if (snapshot.run_id.empty()) snapshot.run_id = choose_run(files);
   for (trace::RingFile& file : files) {

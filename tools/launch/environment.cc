@@ -64,6 +64,8 @@ std::uint16_t free_port() {
   return ntohs(address.sin_port);
 }
 
+}  // namespace
+
 std::filesystem::path shm_dir(const Environment& environment) {
   for (std::string_view prefix : prefixes) {
     auto found = environment.find(std::string(prefix) + "SHM_DIR");
@@ -71,8 +73,6 @@ std::filesystem::path shm_dir(const Environment& environment) {
   }
   return fmt::format("/dev/shm/lens-{}", getuid());
 }
-
-}  // namespace
 
 Environment own_environment() {
   Environment environment;

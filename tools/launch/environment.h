@@ -35,6 +35,9 @@ struct RunPlan {
   std::uint16_t master_port = 0;
 };
 
+/// Where programs in this environment keep their files of rings; empty when in private memory.
+std::filesystem::path shm_dir(const Environment& environment);
+
 /// The plan of a run that starts now. Telemetry variables of `environment` are respected; those of `request` win.
 RunPlan make_plan(const RunRequest& request, const Environment& environment);
 

@@ -130,6 +130,9 @@ RingFileFacts RingFile::read_facts() {
   if (header_.size() < sizeof(FileHeader) ||
       std::memcmp(header().magic, record::layout_magic, sizeof record::layout_magic) != 0)
     throw std::runtime_error(fmt::format("{} is not a file of rings", path_.string()));
+  if (header().version == record::layout_version && header().header_bytes != sizeof(FileHeader))
+    throw std::runtime_error(fmt::format(
+        "{} was left by another build of Lens: use that build's `lens recover`, or remove the file", path_.string()));
   if (header().version != record::layout_version || header().header_bytes != sizeof(FileHeader) ||
       header().ring_header_bytes != sizeof(RingHeader))
     throw std::runtime_error(fmt::format("{} has version {} of the format; this program reads version {}",

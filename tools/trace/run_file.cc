@@ -51,7 +51,11 @@ void write_run_file(const std::filesystem::path& directory, const RunFile& run) 
   std::ofstream stream(unfinished);
   stream << object.dump(2, ' ', false, json::error_handler_t::replace) << '\n';
   stream.close();
-  if (!stream) throw std::system_error(errno, std::generic_category(), unfinished.string());
+  if (!stream) {
+    const int error = errno;
+    std::filesystem::remove(unfinished);
+    throw std::system_error(error, std::generic_category(), file.string());
+  }
   std::filesystem::rename(unfinished, file);
 }
 
