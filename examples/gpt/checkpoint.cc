@@ -171,6 +171,15 @@ int64_t latest_iteration(const fs::path& directory) {
 
 }  // namespace
 
+void require_writable(const std::string& directory) {
+  std::error_code failed;
+  fs::create_directories(directory, failed);
+  if (!failed && access(directory.c_str(), W_OK) != 0) failed = {errno, std::generic_category()};
+  if (failed)
+    throw std::runtime_error("checkpoints cannot be written to " + directory + ": " + failed.message() +
+                             "; name another directory by --save");
+}
+
 void save_checkpoint(const std::string& directory, const TrainingState& state, const Layout& layout,
                      const Group& world) {
   auto span = lens::managed_span(mg::SpanGroup::checkpoint, mg::save_checkpoint, mg::iteration = state.iteration);

@@ -22,6 +22,9 @@ struct TrainingState {
   int64_t consumed_samples = 0;
 };
 
+// Throws std::runtime_error when checkpoints could not be written there: better before training than after.
+void require_writable(const std::string& directory);
+
 // Writes DIR/iter_0000100/rank_0002.pt on every rank, then, once all are there, names that iteration in
 // DIR/latest_checkpointed_iteration.txt. A rank's file is a libtorch archive with a checksum behind it. Each file
 // appears whole or not at all, so a run that dies in between leaves the previous checkpoint in force. Collective.

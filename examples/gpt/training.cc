@@ -91,6 +91,7 @@ void Trainer::train() {
   if (layout_.rank == 0)
     std::printf(" byte-frequency entropy of the text: %.6f (the loss of a model that has learnt only that)\n",
                 unigram_entropy(data_->train_text));
+  if (!arguments_.save.empty()) require_writable(arguments_.save);
   last_log_ = Clock::now();
   while (state_.iteration < arguments_.train_iters) {
     const StepResult step = train_step();
