@@ -15,6 +15,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "lens/config.h"
 #include "lens/group.h"
 #include "lens/megatron.h"
 #include "src/base/text.h"
@@ -71,7 +72,7 @@ std::filesystem::path shm_dir(const Environment& environment) {
     auto found = environment.find(std::string(prefix) + "SHM_DIR");
     if (found != environment.end()) return found->second;  // set to nothing: no rings to look into
   }
-  return fmt::format("/dev/shm/lens-{}", getuid());
+  return Config::default_shm_dir();
 }
 
 Environment own_environment() {
