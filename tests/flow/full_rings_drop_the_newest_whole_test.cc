@@ -54,6 +54,27 @@ TEST(FullRing, ThatASpanNeverFitsIsADrop) {
   EXPECT_EQ(trace.counters->spans_dropped, 1u);
 }
 
+// A part of every ring is kept for the ends of spans that are no scopes: the ring that ends them may be full.
+TEST(FullRing, StillTakesTheEndsOfHandlesOfAnotherThread) {
+  constexpr int rounds = 20;
+  const RecordedTrace trace = record(
+      [&] {
+        for (int i = 0; i < rounds; ++i) {
+          SpanHandle request = start_span(SpanGroup::job, "request");
+          EXPECT_TRUE(request);
+          std::thread([&] {
+            bool full = false;
+            for (int burst = 0; burst < 1'000'000 && !full; ++burst)
+              full = !managed_span(SpanGroup::step, "burst");  // small ones leave no room for an end
+            request.end();
+          }).join();
+        }
+      },
+      [](Config& config) { config.on_error = {}; });
+  EXPECT_EQ(trace.count("request"), std::size_t{rounds});
+  EXPECT_EQ(trace.counters->spans_truncated, 0u);
+}
+
 TEST(Recording, AtAModerateRateDropsNothing) {
   constexpr int steps = 200, spans_per_step = 100;
   const RecordedTrace trace = record([] {
