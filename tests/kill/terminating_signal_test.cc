@@ -10,11 +10,18 @@
 namespace lens::tests {
 namespace {
 
-std::atomic<int> handled{0};
+struct Progress {
+  std::atomic<int> entered;
+  std::atomic<int> handled;
+  std::atomic<bool> recording;
+};
+
+std::atomic<Progress*> watched{nullptr};
 
 void drain_on_signal(int) {
+  ++watched.load()->entered;
   graceful_drain(std::chrono::milliseconds(500));
-  ++handled;
+  ++watched.load()->handled;
 }
 
 void install(int flags) {
@@ -24,19 +31,13 @@ void install(int flags) {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-struct Progress {
-  std::atomic<int> handled;
-  std::atomic<bool> recording;
-};
-
 /// Begins spans without pause, half of them with names not seen before, until `signals` have been handled.
 void record_until_handled(const RunPlace& place, Progress& progress, int signals) {
   auto telemetry = setup_telemetry(place.config(), {.rank = 0, .world_size = 1});
-  for (int i = 0; handled < signals; ++i) {
+  for (int i = 0; progress.handled < signals; ++i) {
     auto span = managed_span(SpanGroup::step, "step");
     auto named = managed_span(SpanGroup::step, "name " + std::to_string(i % 30'000));
     progress.recording = true;
-    progress.handled = handled.load();
   }
 }
 
@@ -45,6 +46,7 @@ TEST(TerminatingSignal, InTheMiddleOfASpansBeginDrainsWithoutDeadlock) {
   const Shared<Progress> progress;
   constexpr int signals = 20;
   Child child([&] {
+    watched = &*progress;
     install(0);
     record_until_handled(place, *progress, signals);
   });
@@ -62,15 +64,14 @@ TEST(TerminatingSignal, DuringTheDrainOfAnotherIsHandledToo) {
   const Shared<Progress> progress;
   constexpr int signals = 10;
   Child child([&] {
+    watched = &*progress;
     install(SA_NODEFER);
     record_until_handled(place, *progress, signals);
   });
   while (!progress->recording) std::this_thread::yield();
-  while (kill(child.pid(), 0) == 0 && progress->handled < signals) {
+  for (int sent = 0; sent < signals; ++sent) {
     child.signal(SIGTERM);
-    std::this_thread::yield();
-    siginfo_t ended{};
-    if (waitid(P_PID, id_t(child.pid()), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0) break;
+    while (progress->entered <= sent) std::this_thread::yield();  // the next one finds this one's drain under way
   }
   EXPECT_EQ(child.wait(), 0);
 }
