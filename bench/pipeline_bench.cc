@@ -30,11 +30,11 @@ struct RecordedSpans {
 
   RecordedSpans() {
     spans_with_attributes(1);  // makes the ring, whose first record is not a span
-    first = own_ring().head.load();
+    first = own_ring().head.position.load();
     give_ring_back();
     spans_with_attributes(block);
     const std::byte* from = detail::thread_state.ring + (first & detail::thread_state.mask);
-    bytes.assign(from, from + (own_ring().head.load() - first));
+    bytes.assign(from, from + (own_ring().head.position.load() - first));
     give_ring_back();
   }
 };

@@ -74,7 +74,7 @@ void span_with_reader(benchmark::State& state) {
     std::vector<std::byte> copy(1 << 20);
     while (!done.load(std::memory_order_relaxed)) {
       const record::RingHeader& ring = file.ring(1);
-      benchmark::DoNotOptimize(ring.head.load(std::memory_order_acquire));
+      benchmark::DoNotOptimize(ring.head.position.load(std::memory_order_acquire));
       std::memcpy(copy.data(), file.data(1), copy.size());
     }
   });

@@ -26,7 +26,7 @@ inline record::RingHeader& own_ring() { return *reinterpret_cast<record::RingHea
 /// As if all of it had been drained.
 inline void give_ring_back() {
   if (detail::thread_state.ring)
-    own_ring().tail.store(own_ring().head.load(std::memory_order_relaxed), std::memory_order_release);
+    own_ring().tail.store(own_ring().head.position.load(std::memory_order_relaxed), std::memory_order_release);
 }
 
 }  // namespace lens::bench

@@ -126,7 +126,7 @@ class SoundFile {
       const auto& ring = *reinterpret_cast<const RingHeader*>(bytes.data() + at);
       add(at, sizeof(RingHeader));
       add(ring.open_offset, 2 * ring.open_room);
-      add(ring.data_offset, (ring.head.load() & (ring.data_bytes - 1)) + 64);
+      add(ring.data_offset, (ring.head.position.load() & (ring.data_bytes - 1)) + 64);
     }
   }
   void add(std::uint64_t offset, std::uint64_t bytes) {

@@ -39,6 +39,7 @@ enum class RecordKind : std::uint8_t {
   links = 7,       // more links of the span at `reference`
   status = 8,      // status of the span at `reference`
   thread = 9,      // another thread took the ring over
+  lost = 10,       // a record about the span at `reference` found no room: the item `lost` says of which kind
 };
 
 /// Every record starts with this and is a multiple of 8 bytes long.
@@ -76,6 +77,7 @@ enum class ItemType : std::uint8_t {
   kind = 19,      // span kind, as an integer
   time = 20,      // explicit start or end, Unix nanoseconds
   status = 21,    // status code in `extra`, then the message
+  lost = 22,      // record kind in `extra`
 };
 
 /// Every item starts with this and is padded to a multiple of 8 bytes.
@@ -100,9 +102,15 @@ struct TraceState {
   std::uint8_t flags;  // W3C trace flags, with `words`
 };
 
+/// What every ring's header begins with.
+struct RingHead {
+  std::atomic<Position> position;       // of the next record; only the ring's owner stores to it
+  std::atomic<Position> session_first;  // scopes that began before it were ended by an earlier shutdown
+};
+
 /// What a thread keeps. `limit` is 0 before its first span, which sends every operation to the slow path.
 struct ThreadState {
-  std::atomic<std::uint64_t>* head;  // next record's position, in shared memory; only this thread stores to it
+  RingHead* head;  // in shared memory
   std::byte* ring;
   std::uint64_t mask;  // ring size - 1
   Position limit;      // a record ends here at the latest; lower by 16 for each open scope
@@ -112,21 +120,21 @@ struct ThreadState {
   bool system_clock;  // no invariant time stamp counter: ticks are CLOCK_MONOTONIC nanoseconds
 
   /// Where the next record goes. Relaxed: nobody else stores it.
-  Position position() const noexcept { return head->load(std::memory_order_relaxed); }
+  Position position() const noexcept { return head->position.load(std::memory_order_relaxed); }
+
+  /// Whether no scope of this session is open. Relaxed: set-up happens before what is recorded after it.
+  bool is_outside() const noexcept { return current < head->session_first.load(std::memory_order_relaxed); }
 };
 
 /// Initial-exec: one instruction to reach it from any library. Plain __thread: no initialisation check.
 extern LENS_API __thread ThreadState thread_state __attribute__((tls_model("initial-exec")));
 
 /// Stands for the head of a thread without a ring.
-extern LENS_API std::atomic<std::uint64_t> no_head;
+extern LENS_API RingHead no_head;
 
 /// Finds room for a record of `bytes` behind which `reserve` bytes stay free: makes the ring on a thread's first
-/// span, takes back what the pipeline has drained since. False: dropped and counted.
+/// span, takes back what the pipeline has drained since. False: a span is dropped and counted.
 LENS_API bool make_room(std::uint64_t bytes, std::uint64_t reserve) noexcept;
-
-/// The same for the end of a span that is no scope of this thread: a part of every ring is kept free for those.
-LENS_API bool make_room_for_end(std::uint64_t bytes) noexcept;
 
 /// Ends whatever the fast path cannot: a scope left by an exception, out of order, on another thread.
 LENS_API void end_slowly(Position position, Position previous, unsigned exceptions) noexcept;
@@ -210,7 +218,7 @@ LENS_INLINE void append(ThreadState& thread, Position position, std::uint64_t by
   at += sizeof header;
   ((items.write(at), at += items.bytes()), ...);
   // Release: a reader that sees the new head sees the record.
-  thread.head->store(position + bytes, std::memory_order_release);
+  thread.head->position.store(position + bytes, std::memory_order_release);
 }
 
 /// Begins a scope; 0 when there was no room.
@@ -224,7 +232,7 @@ LENS_INLINE Position begin_scope(std::uint32_t name, unsigned& exceptions, const
     position = thread.position();
   }
   append(thread, position, bytes, RecordHeader::form_of(bytes, RecordKind::begin), name, now_ticks(thread), items...);
-  if (thread.current == 0) thread.trace.root = position;
+  if (thread.is_outside()) thread.trace.root = position;
   thread.current = position;
   thread.limit -= end_record_bytes;
   exceptions = thread.exceptions->uncaught;

@@ -3,7 +3,8 @@
 // Include lens/lens.h in programs; include this alone in libraries that only record.
 //
 // Threads:   a scope belongs to the thread that opened it; closing it elsewhere, or out of order, is recorded right
-//            but slower. A SpanHandle may move between threads.
+//            but slower (and when closed elsewhere, what its own thread begins nests under it until the next drain).
+//            A SpanHandle may move between threads.
 // Ownership: nothing is borrowed after a call returns.
 // Errors:    none: every call is noexcept (but for what a deferred attribute throws). What finds no room is dropped
 //            and counted.
@@ -82,8 +83,9 @@ LENS_API void add_link(Position position, const SpanContext& context) noexcept;
 LENS_API Position begin_scope_with(Name name, const SpanOptions& options, unsigned& exceptions) noexcept;
 LENS_API SpanContext context_of(Position position) noexcept;
 
-/// Finds room for a record about a span; there is none for a span that was inherited through fork.
-LENS_API bool make_room_about(Position position, std::uint64_t bytes, bool is_end) noexcept;
+/// Finds room for a record about a span; there is none for a span that was inherited through fork. False: the record
+/// is lost, which is counted and, when it was not an end, told of the span.
+LENS_API bool make_room_about(Position position, std::uint64_t bytes, RecordKind kind) noexcept;
 
 /// Appends a record about the span at `position`, from whatever thread.
 template <class... Items>
@@ -94,7 +96,7 @@ inline void append_about(Position position, RecordKind kind, std::uint32_t refer
   const ScalarItem target{{0, ItemType::position, 0, 0}, position};
   const std::uint64_t fixed_bytes = sizeof(RecordHeader) + (elsewhere ? target.bytes() : 0);
   const std::uint64_t bytes = (fixed_bytes + ... + items.bytes());
-  if (thread.position() + bytes > thread.limit && !make_room_about(position, bytes, kind == RecordKind::end)) return;
+  if (thread.position() + bytes > thread.limit && !make_room_about(position, bytes, kind)) return;
   const std::uint32_t form = RecordHeader::form_of(bytes, kind, elsewhere);
   const std::uint64_t ticks = now_ticks(thread);
   if (elsewhere) {
@@ -212,14 +214,34 @@ LENS_INLINE ScopedSpan span_cm(Name name, const Attribute<K, V>&... attributes) 
   return ScopedSpan(name, detail::resolved(attributes)...);
 }
 
+/// What trace_fn makes of a callable. It can be called as const when the callable can.
+template <class Callable>
+class Traced {
+ public:
+  Traced(const Group& group, Name name, Callable callable)
+      : group_(&group), name_(name.lasting()), callable_(std::move(callable)) {}
+
+  template <class... Arguments>
+  std::invoke_result_t<Callable&, Arguments...> operator()(Arguments&&... arguments) {
+    auto span = managed_span(*group_, name_);
+    return std::invoke(callable_, std::forward<Arguments>(arguments)...);
+  }
+  template <class... Arguments>
+  std::invoke_result_t<const Callable&, Arguments...> operator()(Arguments&&... arguments) const {
+    auto span = managed_span(*group_, name_);
+    return std::invoke(callable_, std::forward<Arguments>(arguments)...);
+  }
+
+ private:
+  const Group* group_;
+  Name name_;
+  Callable callable_;
+};
+
 /// Wraps a callable: each call is a span, if the group is on at that call. Same signature, same exceptions.
 template <class Callable>
 auto trace_fn(const Group& group, Name name, Callable callable) {
-  return [&group, name = name.lasting(), callable = std::move(callable)]<class... Arguments>(
-             Arguments&&... arguments) mutable -> std::invoke_result_t<Callable&, Arguments...> {
-    auto span = managed_span(group, name);
-    return std::invoke(callable, std::forward<Arguments>(arguments)...);
-  };
+  return Traced<Callable>(group, name, std::move(callable));
 }
 
 }  // namespace lens

@@ -116,7 +116,8 @@ void Assembler::take_one(Thread& thread, Position position, const RecordHeader& 
     case RecordKind::attributes:
     case RecordKind::event:
     case RecordKind::links:
-    case RecordKind::status: {
+    case RecordKind::status:
+    case RecordKind::lost: {
       OpenSpan* span = find(thread, position, reference);
       if (!span) return;  // ended already, or begun before recording was shut down and ended there
       if (!is_scope(thread, span)) return defer(position, span->position, record);

@@ -46,7 +46,8 @@ inline std::size_t payload_bytes(const detail::ItemHeader& header, const std::by
     case detail::ItemType::floating:
     case detail::ItemType::position:
     case detail::ItemType::kind:
-    case detail::ItemType::time: return 8;
+    case detail::ItemType::time:
+    case detail::ItemType::lost: return 8;
     case detail::ItemType::string:
     case detail::ItemType::status: return detail::padded(header.count);
     case detail::ItemType::boolean_array:

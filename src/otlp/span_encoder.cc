@@ -156,6 +156,7 @@ void SpanEncoder::encode(const SpanRecord& span, base::Buffer& out) {
   parts_.links.clear();
   parts_.kind.payload = nullptr;
   parts_.status.payload = nullptr;
+  parts_.lost = {};
   collect(span.items);
   if (!span.later.empty()) collect_later(span.later);
 
@@ -178,8 +179,8 @@ void SpanEncoder::encode(const SpanRecord& span, base::Buffer& out) {
   out.written_to(at);
 
   put_span_attributes(out, span);
-  if (!parts_.events.empty() || span.truncated) put_events(out, span);
-  if (!parts_.links.empty()) put_links(out);
+  if (!parts_.events.empty() || span.truncated || parts_.lost.events > 0) put_events(out, span);
+  if (!parts_.links.empty() || parts_.lost.links > 0) put_links(out);
   if (parts_.status.payload) put_status(out);
 
   std::uint32_t flags = span.flags;
@@ -199,6 +200,7 @@ void SpanEncoder::collect(std::span<const std::byte> items) {
         of_link = header.count;
         break;
       case ItemType::status: parts_.status = item; break;
+      case ItemType::lost: count_lost(RecordKind(header.extra)); break;
       case ItemType::position:
       case ItemType::parent:
       case ItemType::time: break;
@@ -211,6 +213,14 @@ void SpanEncoder::collect(std::span<const std::byte> items) {
         }
     }
   });
+}
+
+void SpanEncoder::count_lost(RecordKind kind) noexcept {
+  switch (kind) {
+    case RecordKind::event: ++parts_.lost.events; break;
+    case RecordKind::links: ++parts_.lost.links; break;
+    default: ++parts_.lost.attributes;
+  }
 }
 
 void SpanEncoder::collect_later(std::span<const std::byte> records) {
@@ -233,16 +243,17 @@ void SpanEncoder::collect_later(std::span<const std::byte> records) {
 }
 
 void SpanEncoder::put_span_attributes(base::Buffer& out, const SpanRecord& span) {
-  put_attributes(out, field::attributes, field::dropped_attributes, parts_.attributes, limits_.attributes);
+  put_attributes(out, field::attributes, field::dropped_attributes, parts_.attributes, limits_.attributes,
+                 parts_.lost.attributes);
   if (span.truncated) put_mark(out, truncation_mark);
   if (span.end_unix_ns < span.start_unix_ns) put_mark(out, inversion_mark);
 }
 
 void SpanEncoder::put_attributes(base::Buffer& out, std::uint32_t number, std::uint32_t dropped_number,
-                                 const Attributes& attributes, std::size_t limit) {
+                                 const Attributes& attributes, std::size_t limit, std::size_t lost) {
   const std::size_t count = std::min(attributes.size(), limit);
   for (std::size_t i = 0; i < count; ++i) put_attribute(out, number, attributes[i]);
-  put_count(out, dropped_number, attributes.size() - count);
+  put_count(out, dropped_number, attributes.size() - count + lost);
 }
 
 void SpanEncoder::put_attribute(base::Buffer& out, std::uint32_t number, const Item& item) {
@@ -323,7 +334,7 @@ void SpanEncoder::put_events(base::Buffer& out, const SpanRecord& span) {
     put_text_attribute(out, field::event_attributes, reason_key_, span.truncation_reason);
     close_message(out, begin);
   }
-  put_count(out, field::dropped_events, parts_.events.size() - count);
+  put_count(out, field::dropped_events, parts_.events.size() - count + parts_.lost.events);
 }
 
 void SpanEncoder::put_links(base::Buffer& out) {
@@ -339,7 +350,7 @@ void SpanEncoder::put_links(base::Buffer& out) {
     out.written_to(put_flags(out.room(8), field::link_flags, link.context.header.extra));
     close_message(out, begin);
   }
-  put_count(out, field::dropped_links, parts_.links.size() - count);
+  put_count(out, field::dropped_links, parts_.links.size() - count + parts_.lost.links);
 }
 
 void SpanEncoder::put_status(base::Buffer& out) {

@@ -115,6 +115,10 @@ class SpanEncoder {
     Item context;
     Attributes attributes;
   };
+  /// How many records about a span found no room: each counts as one, whatever it held.
+  struct Lost {
+    std::size_t attributes = 0, events = 0, links = 0;
+  };
   /// A span's items sorted by what they are; kept between spans for its memory.
   struct Parts {
     Attributes attributes;
@@ -122,6 +126,7 @@ class SpanEncoder {
     std::vector<Link> links;
     Item kind{};
     Item status{};
+    Lost lost;
   };
 
   static Field encoded_text(std::uint32_t number, std::string_view text);
@@ -132,10 +137,11 @@ class SpanEncoder {
   }
   const Fragment& make_fragment(std::uint32_t id);
   void collect(std::span<const std::byte> items);
+  void count_lost(detail::RecordKind kind) noexcept;
   void collect_later(std::span<const std::byte> records);
   void put_span_attributes(base::Buffer& out, const SpanRecord& span);
   void put_attributes(base::Buffer& out, std::uint32_t field, std::uint32_t dropped_field, const Attributes& attributes,
-                      std::size_t limit);
+                      std::size_t limit, std::size_t lost = 0);
   void put_attribute(base::Buffer& out, std::uint32_t field, const Item& item);
   void put_text_attribute(base::Buffer& out, std::uint32_t field, const Fragment& key, std::string_view text);
   void put_array_attribute(base::Buffer& out, std::uint32_t field, const Fragment& key, const Item& item);

@@ -16,7 +16,7 @@
 namespace lens::record {
 
 inline constexpr char layout_magic[8] = {'L', 'E', 'N', 'S', 'R', 'I', 'N', 'G'};
-inline constexpr std::uint32_t layout_version = 1;
+inline constexpr std::uint32_t layout_version = 2;
 
 enum class FileState : std::uint32_t { empty = 0, recording = 1, closed = 2 };
 enum class RingState : std::uint32_t { unused = 0, owned = 1, free = 2 };
@@ -81,8 +81,9 @@ struct FileHeader {
 
 struct RingHeader {
   // Written by the recording thread.
-  alignas(64) std::atomic<std::uint64_t> head;
-  std::atomic<std::uint64_t> dropped;
+  alignas(64) detail::RingHead head;
+  std::atomic<std::uint64_t> dropped;       // spans that found no room
+  std::atomic<std::uint64_t> lost_records;  // what was told of a span and found no room
   std::atomic<std::uint64_t> owner_first;  // where the present owner's records begin
   std::int32_t thread_id;
   // Written by the pipeline thread; positions below `tail` may be overwritten.

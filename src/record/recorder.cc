@@ -73,6 +73,11 @@ bool Recorder::start(const RecorderOptions& options, std::string& problem) {
     keys_ = random_keys();
     Names::publish_to(file_.get());
   }
+  // What is still open of an earlier session, its shutdown has ended.
+  for (std::uint32_t number = 1; number <= ring_count(); ++number) {
+    detail::RingHead& head = file_->ring(number).head;
+    head.session_first.store(head.position.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
   describe(file_->header(), options, keys_, now.unix_ns);
   file_->set_envelope(options.resource, options.scope, options.redacted_keys);
   file_->header().state.store(FileState::recording, std::memory_order_release);
@@ -105,7 +110,8 @@ std::uint32_t Recorder::acquire_ring() noexcept {
   const std::uint32_t number = made + 1;
   RingHeader& ring = file_->ring(number);
   const auto first = detail::Position(epoch_ << 8 | number) << detail::position_ring_shift;
-  ring.head.store(first, std::memory_order_relaxed);
+  ring.head.position.store(first, std::memory_order_relaxed);
+  ring.head.session_first.store(first, std::memory_order_relaxed);
   ring.tail.store(first, std::memory_order_relaxed);
   ring.state.store(RingState::owned, std::memory_order_release);
   made_.store(number, std::memory_order_release);
@@ -122,6 +128,8 @@ bool Recorder::make_ring(std::uint32_t number) noexcept {
 }
 
 void Recorder::release_ring(std::uint32_t number) noexcept {
+  while (take_ended_elsewhere(number)) {
+  }
   file_->ring(number).state.store(RingState::free, std::memory_order_release);
 }
 
@@ -146,6 +154,31 @@ std::uint64_t Recorder::dropped() const noexcept {
   return sum;
 }
 
+std::uint64_t Recorder::lost_records() const noexcept {
+  std::uint64_t sum = 0;
+  for (std::uint32_t number = 1; number <= ring_count(); ++number)
+    sum += file_->ring(number).lost_records.load(std::memory_order_relaxed);
+  return sum;
+}
+
+void Recorder::note_ended_elsewhere(const EndedEarly& ended) noexcept try {
+  std::lock_guard lock(mutex_);
+  ended_elsewhere_.push_back(ended);
+} catch (const std::bad_alloc&) {
+  // The scope stays on its thread's chain; its end is recorded all the same.
+}
+
+std::optional<EndedEarly> Recorder::take_ended_elsewhere(std::uint32_t number) noexcept {
+  std::lock_guard lock(mutex_);
+  for (auto ended = ended_elsewhere_.begin(); ended != ended_elsewhere_.end(); ++ended) {
+    if (ring_number(ended->position) != number) continue;
+    const EndedEarly taken = *ended;
+    ended_elsewhere_.erase(ended);
+    return taken;
+  }
+  return std::nullopt;
+}
+
 // A child gets none of our mutexes locked by a thread that it does not have.
 void Recorder::before_fork() {
   instance().mutex_.lock();
@@ -165,6 +198,7 @@ void Recorder::after_fork_in_child() {
   forget_thread();
   Names::forget_file_after_fork();
   self.file_.reset();
+  self.ended_elsewhere_.clear();
   self.made_.store(0, std::memory_order_relaxed);
   self.dropped_without_ring_.store(0, std::memory_order_relaxed);
   self.epoch_ = (self.epoch_ + 1) & 0xff;

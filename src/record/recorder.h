@@ -11,7 +11,9 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "src/model/identity.h"
 #include "src/record/ring_file.h"
@@ -27,6 +29,12 @@ struct RecorderOptions {
   std::string resource = {}, scope = {};  // as they stand in a request, for who recovers what this process leaves
   std::string redacted_keys = {};         // one a line, for the same reader
   std::string trace_directory = {}, trace_file = {};
+};
+
+/// A scope that ended while a younger one was still open, or on another thread; and the scope around it.
+struct EndedEarly {
+  detail::Position position;
+  detail::Position previous;
 };
 
 class Recorder {
@@ -58,10 +66,17 @@ class Recorder {
   Counters& counters() const noexcept { return file_->header().counters; }
   /// Spans dropped for want of a ring or of room, over all rings.
   std::uint64_t dropped() const noexcept;
+  /// Those of them whose thread got no ring.
+  std::uint64_t dropped_without_ring() const noexcept { return dropped_without_ring_.load(std::memory_order_relaxed); }
+  /// Attributes, events, links, status and ends that found no room.
+  std::uint64_t lost_records() const noexcept;
 
   // For the recording threads.
   std::uint32_t acquire_ring() noexcept;  // 0: none left
   void release_ring(std::uint32_t number) noexcept;
+  /// A scope that another thread than its own has ended, for the ring's owner to take off its chain.
+  void note_ended_elsewhere(const EndedEarly& ended) noexcept;
+  std::optional<EndedEarly> take_ended_elsewhere(std::uint32_t ring_number) noexcept;
   void count_drop_without_ring() noexcept { dropped_without_ring_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
@@ -74,6 +89,7 @@ class Recorder {
   std::mutex mutex_;
   void (*restart_)() noexcept = nullptr;
   std::unique_ptr<RingFile> file_;
+  std::vector<EndedEarly> ended_elsewhere_;
   model::IdentityKeys keys_;
   std::uint32_t epoch_ = 0;  // which process of a line of forks; part of every position
   std::atomic<std::uint32_t> made_{0};

@@ -26,10 +26,11 @@ bool made_by_this_process(Position position) noexcept {
   const Recorder& recorder = Recorder::instance();
   const std::uint32_t number = ring_number(position);
   if (!recorder.file() || number == 0 || number > recorder.ring_count()) return false;
-  return (recorder.file()->ring(number).head.load(std::memory_order_relaxed) ^ position) >> position_ring_shift == 0;
+  return (recorder.file()->ring(number).head.position.load(std::memory_order_relaxed) ^ position) >> position_ring_shift == 0;
 }
 
 void write_end(Position position, const std::optional<SystemTime>& at) noexcept;
+void mark_incomplete(ThreadBlock& block, Position position, RecordKind lost) noexcept;
 
 /// Makes `position` the youngest open scope, marked when its end needs the slow path.
 void set_current(ThreadState& thread, ThreadBlock& block, Position position) noexcept {
@@ -75,6 +76,17 @@ void unlink_scope(Position position, Position previous) noexcept try {
   // The scope stays on the chain: a later span may get it as its parent. Its end is recorded all the same.
 }
 
+/// Takes the scopes of this thread that others have ended off its chain. They are rare: a look at one word otherwise.
+void notice_ends_elsewhere() noexcept {
+  if (!thread_block) return;
+  // Acquire: what was noted before is seen.
+  const std::uint64_t ends = thread_block->ring->returned.load(std::memory_order_acquire);
+  if (ends == thread_block->seen_ends) return;
+  thread_block->seen_ends = ends;
+  while (const auto ended = Recorder::instance().take_ended_elsewhere(thread_block->ring_number))
+    unlink_scope(ended->position, ended->previous);
+}
+
 /// Saves the current trace before the scope at `position` changes it. False: no memory.
 bool save_trace(Position position, const SpanContext& activated) noexcept try {
   thread_block->changes.push_back({position, thread_state.trace, activated});
@@ -116,9 +128,13 @@ void end_slowly(Position position, Position previous, unsigned exceptions) noexc
   RingHeader& ring = Recorder::instance().file()->ring(ring_number(position));
   const bool owned = of_present_owner(ring, position);
   if (&ring.head != thread.head || !owned) {
-    if (owned) ring.returned.fetch_add(end_record_bytes, std::memory_order_relaxed);
+    if (owned) {
+      Recorder::instance().note_ended_elsewhere({position, unmarked(previous)});
+      ring.returned.fetch_add(end_record_bytes, std::memory_order_release);
+    }
     return write_end(position, {});
   }
+  notice_ends_elsewhere();
   append(thread, thread.position(), end_record_bytes, RecordHeader::form_of(end_record_bytes, RecordKind::end),
          std::uint32_t(position), now_ticks(thread));
   thread.limit += end_record_bytes;
@@ -127,11 +143,12 @@ void end_slowly(Position position, Position previous, unsigned exceptions) noexc
 
 Position begin_scope_with(Name name, const SpanOptions& options, unsigned& exceptions) noexcept {
   ThreadState& thread = thread_state;
+  notice_ends_elsewhere();
   const Position position = append_with_options(RecordKind::begin, name, options, end_record_bytes);
   if (position == 0) return 0;
   thread.limit -= end_record_bytes;
   exceptions = thread.exceptions->uncaught;
-  const bool own_trace = options.root || thread.current == 0;
+  const bool own_trace = options.root || thread.is_outside();
   if ((options.root || options.parent) && save_trace(position, {})) {
     if (options.root)
       thread.trace.root = position;
@@ -146,6 +163,7 @@ Position begin_scope_with(Name name, const SpanOptions& options, unsigned& excep
 
 StartedSpan start_span(Name name, const SpanOptions& options) noexcept {
   if (!recording.load(std::memory_order_relaxed)) return {};
+  notice_ends_elsewhere();
   const Position position = append_with_options(RecordKind::start, name, options, 0);
   if (position == 0) return {};
   const ThreadState& thread = thread_state;
@@ -156,7 +174,7 @@ StartedSpan start_span(Name name, const SpanOptions& options) noexcept {
   if (!options.root && options.parent) {
     started.context.trace_id = options.parent.trace_id;
     started.context.flags = options.parent.flags;
-  } else if (options.root || thread.current == 0) {
+  } else if (options.root || thread.is_outside()) {
     started.context.trace_id = model::trace_id_of(model::trace_words(position, keys));
   } else {
     started.context.trace_id = current_context().trace_id;
@@ -173,7 +191,9 @@ Activated activate(const SpanContext& context) noexcept {
   if (!recording.load(std::memory_order_relaxed)) return {};
   const ContextItem item = context_item(ItemType::parent, context);
   const std::uint64_t bytes = sizeof(RecordHeader) + item.bytes();
-  if (thread.position() + bytes + end_record_bytes > thread.limit && !make_room(bytes, end_record_bytes)) return {};
+  if (thread.position() + bytes + end_record_bytes > thread.limit &&
+      !make_room_for_detail(bytes + end_record_bytes, false))
+    return {};
   const Activated activated{thread.position(), thread.current};
   if (!save_trace(activated.position, context)) return {};
   append(thread, activated.position, bytes, RecordHeader::form_of(bytes, RecordKind::activate), 0, now_ticks(thread),
@@ -192,6 +212,7 @@ void deactivate(const Activated& activated) noexcept {
 SpanContext context_of(Position position) noexcept {
   position = unmarked(position);
   if (position == 0 || !thread_block || !made_by_this_process(position)) return {};
+  if (position < Recorder::instance().file()->ring(ring_number(position)).head.session_first) return {};
   const model::IdentityKeys& keys = Recorder::instance().keys();
   TraceState trace = thread_state.trace;
   const auto& changes = thread_block->changes;
@@ -212,9 +233,12 @@ SpanContext context_of(Position position) noexcept {
   return context;
 }
 
-bool make_room_about(Position position, std::uint64_t bytes, bool is_end) noexcept {
+bool make_room_about(Position position, std::uint64_t bytes, RecordKind kind) noexcept {
   if (!made_by_this_process(position)) return false;
-  return is_end ? make_room_for_end(bytes) : make_room(bytes, 0);
+  const bool kept_too = kind == RecordKind::end || kind == RecordKind::lost;
+  if (make_room_for_detail(bytes, kept_too)) return true;
+  if (!kept_too && thread_block) mark_incomplete(*thread_block, position, kind);
+  return false;
 }
 
 void set_status(Position position, StatusCode code, std::string_view message) noexcept {
@@ -241,9 +265,20 @@ void write_end(Position position, const std::optional<SystemTime>& at) noexcept 
     append_about(position, RecordKind::end, std::uint32_t(position), true);
 }
 
+// Tells a span once that something about it was lost, in the room that is kept for ends.
+void mark_incomplete(ThreadBlock& block, Position position, RecordKind lost) noexcept {
+  if (block.incomplete == position) return;
+  block.incomplete = position;
+  const ScalarItem item{{0, ItemType::lost, static_cast<std::uint8_t>(lost), 0}, 0};
+  append_about(position, RecordKind::lost, std::uint32_t(position), true, item);
+}
+
 }  // namespace
 }  // namespace record
 
-SpanContext current_context() noexcept { return detail::context_of(detail::thread_state.current); }
+SpanContext current_context() noexcept {
+  record::notice_ends_elsewhere();
+  return detail::context_of(detail::thread_state.current);
+}
 
 }  // namespace lens

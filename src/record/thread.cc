@@ -19,7 +19,7 @@ namespace detail {
 namespace {
 constexpr ThreadState no_thread = {&no_head, nullptr, 0, 0, 0, {}, nullptr, false};
 }
-constinit std::atomic<std::uint64_t> no_head{0};
+constinit RingHead no_head{};
 __thread ThreadState thread_state = no_thread;
 }  // namespace detail
 
@@ -70,9 +70,10 @@ bool adopt_ring(ThreadState& thread) noexcept {
   }
   RingHeader& ring = recorder.file()->ring(block->ring_number);
   block->ring = &ring;
-  ring.owner_first.store(ring.head.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  ring.owner_first.store(ring.head.position.load(std::memory_order_relaxed), std::memory_order_relaxed);
   block->seen_tail = ring.tail.load(std::memory_order_acquire);
   block->seen_returned = ring.returned.load(std::memory_order_relaxed);
+  block->seen_ends = block->seen_returned;
   thread.head = &ring.head;
   thread.ring = recorder.file()->data(block->ring_number);
   thread.mask = ring.data_bytes - 1;
@@ -97,34 +98,39 @@ void take_back_room(ThreadState& thread, ThreadBlock& block) noexcept {
   block.seen_returned = returned;
 }
 
+bool has_ring() noexcept { return thread_block || adopt_ring(thread_state); }
+
+bool has_room(std::uint64_t bytes, std::uint64_t beyond_limit) noexcept {
+  ThreadState& thread = thread_state;
+  take_back_room(thread, *thread_block);
+  return thread.position() + bytes <= thread.limit + beyond_limit;
+}
+
 }  // namespace
+
+bool make_room_for_detail(std::uint64_t bytes, bool kept_too) noexcept {
+  if (!recording.load(std::memory_order_relaxed) || !has_ring()) return false;
+  if (has_room(bytes, kept_too ? thread_block->kept_for_ends : 0)) return true;
+  thread_block->ring->lost_records.fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
 }  // namespace record
 
 namespace detail {
 
 using namespace record;
 
-namespace {
-
-bool find_room(std::uint64_t bytes, bool for_end) noexcept {
+bool make_room(std::uint64_t bytes, std::uint64_t reserve) noexcept {
   if (!recording.load(std::memory_order_relaxed)) return false;
-  ThreadState& thread = thread_state;
-  if (!thread_block && !adopt_ring(thread)) {
+  if (!has_ring()) {
     Recorder::instance().count_drop_without_ring();
     return false;
   }
-  take_back_room(thread, *thread_block);
-  const std::uint64_t beyond = for_end ? thread_block->kept_for_ends : 0;
-  if (thread.position() + bytes <= thread.limit + beyond) return true;
+  if (has_room(bytes + reserve, 0)) return true;
   thread_block->ring->dropped.fetch_add(1, std::memory_order_relaxed);
   return false;
 }
-
-}  // namespace
-
-bool make_room(std::uint64_t bytes, std::uint64_t reserve) noexcept { return find_room(bytes + reserve, false); }
-
-bool make_room_for_end(std::uint64_t bytes) noexcept { return find_room(bytes, true); }
 
 }  // namespace detail
 }  // namespace lens

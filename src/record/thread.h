@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lens/context.h"
-#include "src/record/layout.h"
+#include "src/record/recorder.h"
 
 namespace lens::record {
 
@@ -17,12 +17,6 @@ struct TraceChange {
   SpanContext activated;  // the span that an activation stands for; none when the scope is a span of its own
 };
 
-/// A scope that ended while a younger one was still open.
-struct EndedEarly {
-  detail::Position position;
-  detail::Position previous;
-};
-
 /// What a thread needs besides detail::ThreadState. Allocated with its ring.
 struct ThreadBlock {
   std::uint32_t ring_number = 0;
@@ -30,12 +24,18 @@ struct ThreadBlock {
   detail::Position seen_tail = 0;
   std::uint64_t seen_returned = 0;
   std::uint64_t kept_for_ends = 0;  // beyond ThreadState::limit: for ends of spans that are no scopes, or not of here
+  std::uint64_t seen_ends = 0;      // of this ring's scopes on other threads
+  detail::Position incomplete = 0;  // the last span that was told that something about it was lost
   std::vector<TraceChange> changes;
   std::vector<EndedEarly> ended_early;
 };
 
 /// Null before the thread's first span.
 extern thread_local constinit ThreadBlock* thread_block;
+
+/// Finds room for a record that is no span's begin; `kept_too`: in the part that is kept for ends, if need be. False:
+/// the record is lost and counted.
+bool make_room_for_detail(std::uint64_t bytes, bool kept_too) noexcept;
 
 /// Drops the calling thread's ring without returning it: in a forked child, where the ring is the parent's.
 void forget_thread() noexcept;

@@ -143,7 +143,7 @@ void Pipeline::drain() {
   Heads heads{};
   // Acquire: the records up to a head are complete. Read before the clock, which is then later than all of them.
   for (std::uint32_t number = 1; number <= rings; ++number)
-    heads[number] = file_.ring(number).head.load(std::memory_order_acquire);
+    heads[number] = file_.ring(number).head.position.load(std::memory_order_acquire);
   const assemble::ClockReading now = read_clock();
   assembler_.begin_cycle(now);
   recorder_.publish_clock(now.ticks, now.monotonic_ns, now.unix_ns, assembler_.time().ns_per_tick());
@@ -223,6 +223,14 @@ void Pipeline::count() {
   const std::uint64_t ring_drops = recorder_.dropped();
   counters.spans_dropped.store(ring_drops - dropped_before_ + refused_, std::memory_order_relaxed);
   counters.ring_drops.store(ring_drops, std::memory_order_relaxed);
+  if (recorder_.dropped_without_ring() > 0 && !said_no_ring_) say_no_ring();
+}
+
+void Pipeline::say_no_ring() {
+  said_no_ring_ = true;
+  on_error_("a thread got no memory to record in and its spans are dropped: at most " +
+            std::to_string(record::RingFile::max_rings) + " threads can record at one time, within " +
+            "the memory that SHM_DIR has room for");
 }
 
 void Pipeline::finish() {
@@ -239,11 +247,18 @@ void Pipeline::finish() {
   const record::Counters& counters = recorder_.counters();
   exporter_->finish(
       {counters.spans_recorded, counters.spans_exported, counters.spans_dropped, counters.spans_truncated});
+  say_losses(counters);
+}
+
+void Pipeline::say_losses(const record::Counters& counters) {
+  const std::uint64_t lost_records = recorder_.lost_records() - lost_records_before_;
   if (counters.spans_dropped > 0) {
     announce_("telemetry lost " + std::to_string(counters.spans_dropped) + " of " +
               std::to_string(counters.spans_recorded + lost_for_room()) + " spans (" + std::to_string(lost_for_room()) +
               " for want of room, " + std::to_string(refused_) + " refused by the exporter)");
   }
+  if (lost_records > 0)
+    announce_("telemetry lost " + std::to_string(lost_records) + " attributes, events or ends of spans for want of room");
 }
 
 void Pipeline::wait() {

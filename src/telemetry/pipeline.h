@@ -60,6 +60,8 @@ class Pipeline : private assemble::SpanSink {
   void wait();
   void count();
   std::uint64_t lost_for_room() const noexcept;
+  void say_no_ring();
+  void say_losses(const record::Counters& counters);
 
   Options options_;
   std::unique_ptr<exporting::Exporter> exporter_;
@@ -83,6 +85,8 @@ class Pipeline : private assemble::SpanSink {
   std::uint64_t exported_ = 0;
   std::uint64_t refused_ = 0;
   std::uint64_t dropped_before_ = recorder_.dropped();  // by earlier sessions of this process
+  std::uint64_t lost_records_before_ = recorder_.lost_records();
+  bool said_no_ring_ = false;
   bool busy_ = false;                                   // the last cycle found much: the next comes sooner
 
   sem_t wake_;

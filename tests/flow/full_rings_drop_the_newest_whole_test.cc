@@ -54,6 +54,30 @@ TEST(FullRing, ThatASpanNeverFitsIsADrop) {
   EXPECT_EQ(trace.counters->spans_dropped, 1u);
 }
 
+// The span is whole, but for what there was no room for; and says so.
+TEST(FullRing, TellsASpanOfWhatItLost) {
+  constexpr int count = 400;
+  const RecordedTrace trace = record(
+      [] {
+        const std::string text(large, 'x');
+        auto step = managed_span(SpanGroup::step, "step");
+        for (int i = 0; i < count; ++i) step.set(attribute("key " + std::to_string(i) + "_", text));
+        auto other = managed_span(SpanGroup::job, "other");
+        for (int i = 0; i < count; ++i) other.add_event("event", attribute("text_", text));
+      },
+      [](Config& config) {
+        config.on_error = {};
+        config.standard.span_limits.attributes = config.standard.span_limits.events = 1000;
+      });
+  const RecordedSpan& step = trace.only("step");
+  EXPECT_LT(step.attributes.size(), std::size_t{count});
+  EXPECT_EQ(step.dropped_attributes, 1u);  // at least one
+  EXPECT_LT(trace.only("other").events.size(), std::size_t{count});
+  EXPECT_EQ(trace.only("other").dropped_events, 1u);
+  EXPECT_EQ(trace.counters->spans_dropped, 0u);
+  EXPECT_EQ(trace.counters->spans_truncated, 0u);
+}
+
 // A part of every ring is kept for the ends of spans that are no scopes: the ring that ends them may be full.
 TEST(FullRing, StillTakesTheEndsOfHandlesOfAnotherThread) {
   constexpr int rounds = 20;

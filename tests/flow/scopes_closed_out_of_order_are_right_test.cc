@@ -73,13 +73,8 @@ TEST(ScopesClosedOutOfOrder, InEveryOrder) {
   for (const RecordedSpan& span : trace.spans) EXPECT_EQ(span.parent_id, parents.at(span.name)) << span.name;
 }
 
-// The thread that opened the scope goes on taking it for open, so it must not be that of other tests.
-RecordedTrace record_on_a_thread(const std::function<void()>& body) {
-  return record([&] { std::thread(body).join(); });
-}
-
 TEST(ScopeClosedOnAnotherThread, IsRight) {
-  const RecordedTrace trace = record_on_a_thread([] {
+  const RecordedTrace trace = record([] {
     auto root = managed_span(SpanGroup::job, "root");
     auto moved = open_scope(SpanGroup::step, "moved");
     { auto child = managed_span(SpanGroup::step, "child"); }
@@ -97,6 +92,35 @@ TEST(ScopeClosedOnAnotherThread, IsRight) {
   EXPECT_EQ(trace.only("child").parent_id, moved.span_id);
   EXPECT_EQ(trace.only("other").parent_id, "");
   EXPECT_GE(moved.end_ns, trace.only("child").end_ns);
+}
+
+TEST(ScopeClosedOnAnotherThread, IsNoLongerCurrentOnItsOwn) {
+  const RecordedTrace trace = record([] {
+    auto moved = open_scope(SpanGroup::job, "moved");
+    std::thread([&] { moved.reset(); }).join();
+    EXPECT_FALSE(current_context());
+    EXPECT_TRUE(graceful_drain(std::chrono::seconds(60)));  // until then a new span still nests under it
+    auto next = managed_span(SpanGroup::step, "next");
+    EXPECT_EQ(current_context(), next.context());
+    next.set(attribute("trace", next.context().trace_id.hex()));
+  });
+  EXPECT_EQ(trace.only("next").parent_id, "");
+  EXPECT_EQ(trace.only("next").at<std::string>("trace"), trace.only("next").trace_id);
+}
+
+TEST(ScopeClosedOnAnotherThread, UnderYoungerOnesOfItsOwn) {
+  const RecordedTrace trace = record([] {
+    auto root = managed_span(SpanGroup::job, "root");
+    auto moved = open_scope(SpanGroup::job, "moved");
+    {
+      auto young = managed_span(SpanGroup::step, "young");
+      std::thread([&] { moved.reset(); }).join();
+      EXPECT_EQ(current_context(), young.context());
+    }
+    EXPECT_EQ(current_context(), root.context());
+  });
+  EXPECT_EQ(trace.only("young").parent_id, trace.only("moved").span_id);
+  EXPECT_FALSE(trace.only("moved").truncated());
 }
 
 TEST(ScopeClosedOnAnotherThread, AfterItsThreadHasGone) {

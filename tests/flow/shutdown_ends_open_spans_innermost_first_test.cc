@@ -106,6 +106,26 @@ TEST(SetUp, WorksAgainAfterShutdown) {
   }
 }
 
+// A restart in the process: what stayed open is no parent of what comes next, for readers of contexts and of traces.
+TEST(SetUp, AfterAShutdownThatFoundScopesOpenBeginsTracesOfItsOwn) {
+  std::unique_ptr<ScopedSpan> outer;
+  const RecordedTrace first = record([&] { outer = open_scope(SpanGroup::job, "outer"); });
+  EXPECT_TRUE(first.only("outer").truncated());
+  const RecordedTrace second = record([&] {
+    EXPECT_FALSE(current_context());
+    EXPECT_FALSE(outer->context());
+    {
+      auto step = managed_span(SpanGroup::step, "step");
+      step.set(attribute("trace", step.context().trace_id.hex()));
+    }
+    outer.reset();
+    EXPECT_FALSE(current_context());
+  });
+  EXPECT_EQ(second.names(), "step");
+  EXPECT_EQ(second.only("step").parent_id, "");
+  EXPECT_EQ(second.only("step").at<std::string>("trace"), second.only("step").trace_id);
+}
+
 TEST(SetUp, ReplacesARunningOneWhenATestAsksForIt) {
   TemporaryDirectory first, second;
   auto old = setup_telemetry(recording_config(first.path()), {});

@@ -57,5 +57,35 @@ TEST(ShortThreads, TenThousandLeaveNothingBehind) {
   EXPECT_EQ(trace.counters->spans_dropped, 0u);
 }
 
+TEST(ManyThreads, BeyondTheLastRingAreSaidOnceAndCounted) {
+  constexpr int count = 130, with_a_ring = 112;
+  const RunPlace place;
+  Child child([&] {
+    std::atomic<int> said = 0;
+    Config config = place.config();
+    config.on_error = [&](std::string_view line) {
+      if (line.find("at most 112 threads") != std::string_view::npos) ++said;
+    };
+    auto telemetry = setup_telemetry(config, {.rank = 0, .world_size = 1});
+    std::latch recorded(count);
+    {
+      std::vector<std::jthread> threads;
+      for (int i = 0; i < count; ++i) {
+        threads.emplace_back([&] {
+          { auto span = managed_span(SpanGroup::step, "short"); }
+          recorded.arrive_and_wait();
+        });
+      }
+    }
+    run_threads(at_once);  // those that come later find the rings of those that have gone
+    telemetry.shutdown();
+    _exit(said == 1 ? 0 : 1);
+  });
+  EXPECT_EQ(child.wait(), 0);
+  const RecordedTrace trace = place.trace();
+  EXPECT_EQ(trace.count("short"), std::size_t{with_a_ring + at_once});
+  EXPECT_EQ(trace.counters->spans_dropped, std::uint64_t{count - with_a_ring});
+}
+
 }  // namespace
 }  // namespace lens::tests

@@ -169,7 +169,7 @@ TEST_F(DamagedFile, RecordsAndOpenSpansWithAnyByteOrWordChangedAreRead) {
   for (std::uint32_t number = 1; number <= 2; ++number) {
     const RingHeader& ring = *read_ring(number);
     const std::uint64_t records_at = ring.data_offset, open_at = ring.open_offset, open_room = ring.open_room;
-    const std::uint64_t records = ring.head.load() & (ring.data_bytes - 1);
+    const std::uint64_t records = ring.head.position.load() & (ring.data_bytes - 1);
     const std::uint64_t open_bytes = ring.open[ring.open_version.load() & 1].bytes;
     const std::uint64_t list_at = open_at + (ring.open_version.load() & 1) * open_room;
     flip_every_byte(list_at, open_bytes);
