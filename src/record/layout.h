@@ -84,7 +84,7 @@ struct RingHeader {
   alignas(64) detail::RingHead head;
   std::atomic<std::uint64_t> dropped;       // spans that found no room
   std::atomic<std::uint64_t> lost_records;  // what was told of a span and found no room
-  std::atomic<std::uint64_t> owner_first;  // where the present owner's records begin
+  std::atomic<std::uint64_t> owner_first;   // where the present owner's records begin
   std::int32_t thread_id;
   // Written by the pipeline thread; positions below `tail` may be overwritten.
   alignas(64) std::atomic<std::uint64_t> tail;

@@ -26,7 +26,9 @@ bool made_by_this_process(Position position) noexcept {
   const Recorder& recorder = Recorder::instance();
   const std::uint32_t number = ring_number(position);
   if (!recorder.file() || number == 0 || number > recorder.ring_count()) return false;
-  return (recorder.file()->ring(number).head.position.load(std::memory_order_relaxed) ^ position) >> position_ring_shift == 0;
+  return (recorder.file()->ring(number).head.position.load(std::memory_order_relaxed) ^ position) >>
+             position_ring_shift ==
+         0;
 }
 
 void write_end(Position position, const std::optional<SystemTime>& at) noexcept;

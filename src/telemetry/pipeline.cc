@@ -258,7 +258,8 @@ void Pipeline::say_losses(const record::Counters& counters) {
               " for want of room, " + std::to_string(refused_) + " refused by the exporter)");
   }
   if (lost_records > 0)
-    announce_("telemetry lost " + std::to_string(lost_records) + " attributes, events or ends of spans for want of room");
+    announce_("telemetry lost " + std::to_string(lost_records) +
+              " attributes, events or ends of spans for want of room");
 }
 
 void Pipeline::wait() {

@@ -87,7 +87,7 @@ class Pipeline : private assemble::SpanSink {
   std::uint64_t dropped_before_ = recorder_.dropped();  // by earlier sessions of this process
   std::uint64_t lost_records_before_ = recorder_.lost_records();
   bool said_no_ring_ = false;
-  bool busy_ = false;                                   // the last cycle found much: the next comes sooner
+  bool busy_ = false;  // the last cycle found much: the next comes sooner
 
   sem_t wake_;
   std::atomic<std::uint64_t> flush_requested_{0};

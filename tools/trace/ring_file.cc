@@ -210,8 +210,8 @@ std::optional<RingFile::RingCopy> RingFile::copy_ring(std::uint32_t number, std:
     const record::OpenList& list = ring.open[version & 1];
     RingCopy copy;
     // Before the first list nothing was drained: the records begin where the ring's positions do.
-    copy.from =
-        version != 0 ? list.tail : ring.head.position.load() >> detail::position_ring_shift << detail::position_ring_shift;
+    copy.from = version != 0 ? list.tail
+                             : ring.head.position.load() >> detail::position_ring_shift << detail::position_ring_shift;
     copy.to = ring.head.position.load();
     // Damaged, or the head was read before the process took the list further.
     if (!is_power_of_two(ring.data_bytes) || copy.to - copy.from > ring.data_bytes || ring.data_offset > size_bytes_ ||
