@@ -48,6 +48,15 @@ void check_numbers(const Config& config) {
                                 "; it must be at least 1");
 }
 
+// So much of it finds room in the file of rings, where `lens` looks for the processes of a run.
+constexpr std::size_t longest_run_id = 127;
+
+void check_run_id(const Config& config) {
+  if (config.run_id.size() > longest_run_id)
+    throw std::invalid_argument("the run id has " + std::to_string(config.run_id.size()) + " bytes; at most " +
+                                std::to_string(longest_run_id) + " are allowed");
+}
+
 void check_rank(const Rank& rank) {
   if (rank.world_size < 1 || rank.rank < 0 || rank.rank >= rank.world_size)
     throw std::invalid_argument("there is no rank " + std::to_string(rank.rank) + " in a world of " +
@@ -57,6 +66,7 @@ void check_rank(const Rank& rank) {
 /// A run id may hold anything; a directory's name may not.
 std::string default_file_dir(std::string run_id) {
   std::ranges::replace(run_id, '/', '_');
+  if (run_id == "." || run_id == "..") std::ranges::replace(run_id, '.', '_');
   return "lens/" + run_id;
 }
 
@@ -92,6 +102,7 @@ Plan make_plan(const Config& config, const Rank& rank, const ResourceAttributes&
   plan.exporter = exporter_of(config);
   plan.file_format = file_format_of(config);
   check_numbers(config);
+  check_run_id(config);
   check_rank(rank);
 
   if (plan.rank.local_rank < 0) plan.rank.local_rank = local_rank(plan.warnings);

@@ -108,6 +108,15 @@ TEST(Plan, NumbersThatAProgramHasSetAreCheckedToo) {
   EXPECT_THAT(fault(config), HasSubstr("sample_every_n_steps"));
 }
 
+TEST(Plan, ARunIdThatTheFileOfRingsHasNoRoomForIsAnError) {
+  Environment environment;
+  Config config = enabled();
+  config.run_id = std::string(127, 'r');
+  EXPECT_TRUE(make_plan(config, {}).exports);
+  config.run_id += 'r';
+  EXPECT_THAT(fault(config), HasSubstr("128 bytes"));
+}
+
 TEST(Plan, ARankOutsideItsWorldIsAnError) {
   Environment environment;
   EXPECT_THAT(fault(enabled(), {.rank = 4, .world_size = 4}), HasSubstr("rank 4 in a world of 4"));
@@ -216,6 +225,8 @@ TEST(Plan, TheFileExporterWritesWhereItIsToldOrUnderTheRunId) {
   EXPECT_EQ(make_plan(config, {}).file_dir, "lens/run7");
   config.run_id = "../team/run";
   EXPECT_EQ(make_plan(config, {}).file_dir, "lens/.._team_run");
+  config.run_id = "..";
+  EXPECT_EQ(make_plan(config, {}).file_dir, "lens/__");
   config.file_dir = "/data/traces";
   EXPECT_EQ(make_plan(config, {}).file_dir, "/data/traces");
 }
