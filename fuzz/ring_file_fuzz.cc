@@ -120,7 +120,7 @@ class SoundFile {
     add(offsetof(FileHeader, clock), sizeof(FileHeader) - offsetof(FileHeader, clock));
     add(header.names_offset, header.names_used.load());
     add(header.envelope_offset, header.resource_bytes + header.scope_bytes);
-    add(header.batch_offset, header.batch_bytes.load());
+    add(header.batch_offset, header.batch_bytes[0].load());
     for (std::uint32_t number = 1; number <= 2; ++number) {
       const std::uint64_t at = header.rings_offset + (number - 1) * sizeof(RingHeader);
       const auto& ring = *reinterpret_cast<const RingHeader*>(bytes.data() + at);

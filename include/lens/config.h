@@ -33,6 +33,7 @@ struct EnvOptions {
 };
 
 enum class OtlpProtocol { grpc, http_protobuf, http_json };
+enum class OtlpCompression { none, gzip, zstd };  ///< zstd: with http only, and an extension of OTLP
 
 /// How one signal travels: OTEL_EXPORTER_OTLP_<KEY>, or OTEL_EXPORTER_OTLP_<SIGNAL>_<KEY>, which wins.
 struct OtlpConfig {
@@ -41,7 +42,7 @@ struct OtlpConfig {
   OtlpProtocol protocol = OtlpProtocol::grpc;
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::chrono::milliseconds timeout{10'000};
-  bool gzip = false;
+  OtlpCompression compression = OtlpCompression::none;
   bool insecure = false;         ///< grpc without TLS, for an endpoint that has no scheme
   std::string certificate = {};  ///< files in PEM; empty: the system's authorities, no client certificate
   std::string client_key = {};

@@ -2,12 +2,14 @@
 #include "src/export/compression.h"
 
 #include <zlib.h>
+#include <zstd.h>
 
 namespace lens::exporting {
 namespace {
 
 constexpr int gzip_window_bits = 15 + 16;  // the largest window; 16 asks for gzip's header and not zlib's
 constexpr int memory_level = 8;
+constexpr int zstd_level = 1;
 
 Bytef* input(std::string_view bytes) { return reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data())); }
 
@@ -25,8 +27,18 @@ std::optional<std::string> gzipped(std::string_view bytes) {
   stream.avail_out = static_cast<uInt>(compressed.size());
   const int result = deflate(&stream, Z_FINISH);
   compressed.resize(stream.total_out);
+  compressed.shrink_to_fit();  // it is kept while the request is under way
   deflateEnd(&stream);
   if (result != Z_STREAM_END) return std::nullopt;
+  return compressed;
+}
+
+std::optional<std::string> zstd_compressed(std::string_view bytes) {
+  std::string compressed(ZSTD_compressBound(bytes.size()), '\0');
+  const std::size_t size = ZSTD_compress(compressed.data(), compressed.size(), bytes.data(), bytes.size(), zstd_level);
+  if (ZSTD_isError(size)) return std::nullopt;
+  compressed.resize(size);
+  compressed.shrink_to_fit();
   return compressed;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gzip of whole bodies. Each call is a stream of its own.
+// Compression of whole bodies. Each call is a stream of its own.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@ namespace lens::exporting {
 
 /// Nothing when there is no memory for it.
 std::optional<std::string> gzipped(std::string_view bytes);
+std::optional<std::string> zstd_compressed(std::string_view bytes);
 
 /// Nothing when it is not gzip, or would grow beyond `most_bytes`.
 std::optional<std::string> gunzipped(std::string_view bytes, std::size_t most_bytes);

@@ -11,7 +11,8 @@
 
 namespace lens::exporting {
 
-void ConsoleExporter::export_spans(std::string_view spans, std::uint64_t count) {
+void ConsoleExporter::export_spans(Batch batch) {
+  std::string_view spans = batch.elements;
   std::uint64_t printed = 0;
   std::string json, line;
   while (!spans.empty()) {
@@ -29,7 +30,7 @@ void ConsoleExporter::export_spans(std::string_view spans, std::uint64_t count) 
     ++printed;
   }
   counts_.exported += printed;
-  counts_.refused += count - printed;
+  counts_.refused += batch.count - printed;
 }
 
 }  // namespace lens::exporting

@@ -15,7 +15,7 @@ class ConsoleExporter : public Exporter {
   ConsoleExporter(int file, otlp::TraceEnvelope envelope, ErrorSink on_error)
       : file_(file), envelope_(std::move(envelope)), on_error_(std::move(on_error)) {}
 
-  void export_spans(std::string_view spans, std::uint64_t count) override;
+  void export_spans(Batch batch) override;
 
  private:
   int file_;

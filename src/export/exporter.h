@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -22,6 +23,15 @@ struct ExportCounts {
   std::uint64_t refused = 0;   // lost; the reason has gone to the error sink
 };
 
+/// Spans on their way out.
+struct Batch {
+  std::string_view elements;  // a run of encoded ScopeSpans.spans elements
+  std::uint64_t count = 0;    // of these
+  /// Where they lie: in memory that outlives the process, so that they are recovered when it is killed while anyone
+  /// holds this. Shared by the parts of a batch that was split.
+  std::shared_ptr<const void> memory = {};
+};
+
 /// Takes one line for people. May be called often: whoever receives it limits the rate.
 using ErrorSink = std::function<void(std::string_view)>;
 
@@ -29,13 +39,15 @@ class Exporter {
  public:
   virtual ~Exporter() = default;
 
-  /// Takes `spans`, a run of encoded ScopeSpans.spans elements, `count` of them. Throws nothing but std::bad_alloc.
-  virtual void export_spans(std::string_view spans, std::uint64_t count) = 0;
+  /// Takes spans; their memory is held until they are sent, kept on disk or lost. Throws nothing but std::bad_alloc.
+  virtual void export_spans(Batch batch) = 0;
+  /// False while a batch had better go on growing: another one would have to wait behind those in memory.
+  virtual bool is_ready() const { return true; }
 
   /// Drives what is under way.
   virtual void poll() {}
-  /// Whether something is under way, so that `poll` is wanted soon.
-  virtual bool is_busy() const { return false; }
+  /// Waits until `poll` can go on, the descriptor `wake` can be read or `most` is over.
+  virtual void wait(int wake, std::chrono::milliseconds most);
 
   /// What has been taken so far goes at once, as far as that is in this process's power; `is_flushed` tells when it is
   /// sent, kept on disk or lost.

@@ -41,8 +41,8 @@ FileExporter::FileExporter(const FileExporterOptions& options, otlp::TraceEnvelo
 
 FileExporter::~FileExporter() { close(file_); }
 
-void FileExporter::export_spans(std::string_view spans, std::uint64_t count) {
-  (write_request(envelope_.request(spans)) ? counts_.exported : counts_.refused) += count;
+void FileExporter::export_spans(Batch batch) {
+  (write_request(envelope_.request(batch.elements)) ? counts_.exported : counts_.refused) += batch.count;
 }
 
 bool FileExporter::write_request(std::string_view request) {

@@ -25,7 +25,7 @@ class FileExporter : public Exporter {
   FileExporter(const FileExporterOptions& options, otlp::TraceEnvelope envelope, ErrorSink on_error);
   ~FileExporter() override;
 
-  void export_spans(std::string_view spans, std::uint64_t count) override;
+  void export_spans(Batch batch) override;
   void finish(const FinalCounters& counters) override;
 
   const std::string& path() const noexcept { return path_; }

@@ -12,9 +12,16 @@ namespace {
 constexpr std::size_t most_requests = 4;
 // Of all batches in memory, waiting or under way: four requests of half a mebibyte, each with its envelope.
 constexpr std::size_t most_bytes = 4 * (520 << 10);
-// Of these out of the spool: what is new has room beside them, else it went through the spool for ever.
-constexpr std::ptrdiff_t most_spooled = 2;
+// Of these out of the spool; fewer beside new ones, which went through the spool for ever if it took their turns.
+constexpr std::size_t most_spooled = 2, most_spooled_beside_new = 1;
 constexpr std::chrono::milliseconds longest_wait{20};
+// A collector that fails now and then says the same this often at most.
+constexpr std::chrono::minutes quiet{1};
+constexpr std::size_t most_causes = 64;
+
+std::string cause_of(const Response& response) {
+  return std::to_string(response.curl_code) + ' ' + std::to_string(response.http_status) + ' ' + response.grpc_status;
+}
 
 }  // namespace
 
@@ -30,30 +37,36 @@ OtlpExporter::OtlpExporter(const OtlpExporterOptions& options, otlp::TraceEnvelo
 
 // ---- what comes in
 
-void OtlpExporter::export_spans(std::string_view spans, std::uint64_t count) {
+void OtlpExporter::export_spans(Batch batch) {
   poll();
-  ++taken_;
   const bool waits_long = spool_.is_on() && backoff_.holds(Clock::now());
-  if (!waits_long && !is_full(spans.size(), count)) {
-    enqueue(envelope_.request(spans), count, taken_);
+  const bool has_room = !waits_long && !is_full(batch.elements.size(), batch.count);
+  Request request = request_of(std::move(batch), ++taken_);
+  if (has_room) {
+    requests_.push_back(std::move(request));
     return start_waiting();
   }
-  Batch batch{next_id_++, taken_, envelope_.request(spans), count, Clock::now()};
   if (!spool_.is_on()) on_error_("the collector does not keep up; spans are dropped");
-  keep_or_refuse(batch);
+  keep_or_refuse(request);
 }
 
 bool OtlpExporter::is_full(std::size_t bytes, std::uint64_t count) const {
-  if (batches_.empty()) return false;  // one that exceeds the bounds goes alone
-  for (const Batch& batch : batches_) {
-    bytes += batch.request.size();
-    count += batch.spans;
+  if (requests_.empty()) return false;  // one that exceeds the bounds goes alone
+  std::size_t batches = 1;
+  for (const Request& request : requests_) {
+    bytes += request.message.size();
+    count += request.spans();
+    batches += request.spooled ? 0 : 1;
   }
-  return bytes > most_bytes || (options_.most_queued_spans > 0 && count > options_.most_queued_spans);
+  return bytes > most_bytes || (options_.most_batches > 0 && batches > options_.most_batches) ||
+         (options_.most_queued_spans > 0 && count > options_.most_queued_spans);
 }
 
-void OtlpExporter::enqueue(std::string request, std::uint64_t spans, std::uint64_t taken) {
-  batches_.push_back({next_id_++, taken, std::move(request), spans, Clock::now()});
+OtlpExporter::Request OtlpExporter::request_of(Batch batch, std::uint64_t taken) {
+  Request request{.id = next_id_++, .taken = taken, .since = Clock::now()};
+  request.message = {envelope_.head(batch.elements.size()), batch.elements};
+  request.batch = std::move(batch);
+  return request;
 }
 
 // ---- what goes out
@@ -68,32 +81,34 @@ void OtlpExporter::poll() {
 /// A destination that has failed gets one request, until it takes one.
 std::size_t OtlpExporter::free_slots() const {
   if (backoff_.holds(Clock::now())) return 0;
-  const auto under_way = static_cast<std::size_t>(std::ranges::count(batches_, true, &Batch::under_way));
+  const auto under_way = static_cast<std::size_t>(std::ranges::count(requests_, true, &Request::under_way));
   const std::size_t slots = backoff_.is_failing() ? 1 : most_requests;
   return slots - std::min(slots, under_way);
 }
 
 void OtlpExporter::start_waiting() {
   std::size_t slots = free_slots();
-  for (Batch& batch : batches_) {
+  for (Request& request : requests_) {
     if (slots == 0) return;
-    if (batch.under_way) continue;
-    transport_.send(batch.id, batch.request);
-    batch.under_way = true;
+    if (request.under_way) continue;
+    transport_.send(request.id, request.message);
+    request.under_way = true;
     --slots;
   }
 }
 
 void OtlpExporter::start_spooled() {
-  const auto is_spooled = [](const Batch& batch) { return batch.spooled.has_value(); };
-  while (spool_may_hold_ && batches_.size() < most_requests && free_slots() > 0 &&
-         std::ranges::count_if(batches_, is_spooled) < most_spooled) {
+  const auto is_spooled = [](const Request& request) { return request.spooled.has_value(); };
+  while (spool_may_hold_ && requests_.size() < most_requests && free_slots() > 0) {
+    const auto from_spool = static_cast<std::size_t>(std::ranges::count_if(requests_, is_spooled));
+    if (from_spool >= (from_spool == requests_.size() ? most_spooled : most_spooled_beside_new)) return;
     auto spooled = spool_.take();
     spool_may_hold_ = spooled.has_value();
     if (!spooled) return;
     // It counts as settled: it is kept. So no flush waits for it.
-    enqueue(spooled->message(), spooled->spans(), 0);
-    batches_.back().spooled.emplace(std::move(*spooled));
+    Request& request = requests_.emplace_back(Request{.id = next_id_++, .since = Clock::now()});
+    request.spooled.emplace(std::move(*spooled));
+    request.message.rest = request.spooled->message();
     start_waiting();
   }
 }
@@ -101,13 +116,11 @@ void OtlpExporter::start_spooled() {
 // ---- what became of it
 
 void OtlpExporter::settle(Transport::Settled settled) {
-  const auto at = std::ranges::find(batches_, settled.id, &Batch::id);
-  if (at == batches_.end()) return;
+  const auto at = std::ranges::find(requests_, settled.id, &Request::id);
+  if (at == requests_.end()) return;
   at->under_way = false;
   const Outcome outcome = outcome_of(settled.response, transport_.endpoint(), transport_.protocol());
-  // A collector that stays away is news once.
-  const bool is_known = outcome.kind == Outcome::Kind::retry && backoff_.is_failing();
-  if (!outcome.message.empty() && !is_known) on_error_(outcome.message);
+  if (is_news(outcome, settled.response)) on_error_(outcome.message);
   if (outcome.kind != Outcome::Kind::accepted) last_failure_ = outcome.message;
   switch (outcome.kind) {
     case Outcome::Kind::accepted: accept(*at, outcome); break;
@@ -116,69 +129,87 @@ void OtlpExporter::settle(Transport::Settled settled) {
       break;
     case Outcome::Kind::too_large:
       backoff_.succeed();
-      if (!split(*at)) refuse(*at, at->spans);
+      if (!split(*at)) refuse(*at, at->spans());
       break;
     case Outcome::Kind::refused:
       backoff_.succeed();
-      refuse(*at, at->spans);
+      refuse(*at, at->spans());
       break;
   }
-  batches_.erase(at);
+  requests_.erase(at);
 }
 
-void OtlpExporter::accept(Batch& batch, const Outcome& outcome) {
-  backoff_.succeed();
-  const std::uint64_t rejected = std::min(outcome.rejected, batch.spans);
-  const bool own = !batch.spooled || batch.spooled->is_own();
-  if (own) counts_.exported += batch.spans - rejected;
-  if (rejected > 0) last_failure_ = outcome.message;
-  refuse(batch, rejected);
-}
-
-/// True when it stays in memory, for another attempt.
-bool OtlpExporter::try_again(Batch& batch, const Outcome& outcome) {
-  backoff_.fail(Clock::now(), outcome.retry_after);
-  if (batch.spooled) {
-    spool_may_hold_ = true;  // its file is free again
-    return false;
-  }
-  const auto age = Clock::now() - batch.since;
-  const bool in_time = options_.export_timeout.count() == 0 || age < options_.export_timeout;
-  if (!spool_.is_on() && in_time) return true;
-  keep_or_refuse(batch);
-  return false;
-}
-
-bool OtlpExporter::split(Batch& batch) {
-  auto halves = otlp::split(batch.request);
-  if (!halves) return false;
-  if (batch.spooled) {
-    // The halves take its place: should this process die between, both are still there.
-    const bool kept =
-        spool_.add(halves->first, halves->first_spans) && spool_.add(halves->second, halves->second_spans);
-    if (!kept) return false;
-    spool_may_hold_ = true;
-    spool_.remove(*batch.spooled);
-    return true;
-  }
-  const std::uint64_t taken = batch.taken;
-  enqueue(std::move(halves->first), halves->first_spans, taken);
-  enqueue(std::move(halves->second), halves->second_spans, taken);
+/// A collector that stays away is news once for each cause.
+bool OtlpExporter::is_news(const Outcome& outcome, const Response& response) {
+  if (outcome.kind != Outcome::Kind::retry || outcome.message.empty()) return !outcome.message.empty();
+  const auto now = Clock::now();
+  if (!backoff_.is_failing()) failing_since_ = now;
+  if (said_.size() > most_causes) said_.clear();
+  const auto [known, is_new] = said_.try_emplace(cause_of(response), now);
+  if (!is_new && (known->second >= failing_since_ || now - known->second < quiet)) return false;
+  known->second = now;
   return true;
 }
 
-void OtlpExporter::keep_or_refuse(Batch& batch) {
-  if (batch.spooled) return;  // its file stays
-  if (spool_.add(batch.request, batch.spans))
+void OtlpExporter::accept(Request& request, const Outcome& outcome) {
+  backoff_.succeed();
+  const std::uint64_t rejected = std::min(outcome.rejected, request.spans());
+  const bool own = !request.spooled || request.spooled->is_own();
+  if (own) counts_.exported += request.spans() - rejected;
+  if (rejected > 0) last_failure_ = outcome.message;
+  refuse(request, rejected);
+}
+
+/// True when it stays in memory, for another attempt.
+bool OtlpExporter::try_again(Request& request, const Outcome& outcome) {
+  backoff_.fail(Clock::now(), outcome.retry_after);
+  if (request.spooled) {
+    spool_may_hold_ = true;  // its file is free again
+    return false;
+  }
+  const auto age = Clock::now() - request.since;
+  const bool in_time = options_.export_timeout.count() == 0 || age < options_.export_timeout;
+  if (!spool_.is_on() && in_time) return true;
+  keep_or_refuse(request);
+  return false;
+}
+
+bool OtlpExporter::split(Request& request) {
+  if (request.spooled) return split_spooled(request);
+  const auto first = otlp::first_half(request.batch.elements);
+  if (!first) return false;
+  Batch halves[] = {request.batch, request.batch};
+  halves[0].elements = request.batch.elements.substr(0, first->bytes);
+  halves[0].count = first->spans;
+  halves[1].elements.remove_prefix(first->bytes);
+  halves[1].count -= first->spans;
+  for (Batch& half : halves) requests_.push_back(request_of(std::move(half), request.taken));
+  return true;
+}
+
+/// The halves take its place: should this process die between, both are still there.
+bool OtlpExporter::split_spooled(Request& request) {
+  const auto halves = otlp::split(request.spooled->message(), request.spans());
+  const bool kept =
+      halves && spool_.add(halves->first, halves->first_spans) && spool_.add(halves->second, halves->second_spans);
+  if (!kept) return false;
+  spool_may_hold_ = true;
+  spool_.remove(*request.spooled);
+  return true;
+}
+
+void OtlpExporter::keep_or_refuse(Request& request) {
+  if (request.spooled) return;  // its file stays
+  if (spool_.add(request.message.joined(), request.spans()))
     spool_may_hold_ = true;
   else
-    refuse(batch, batch.spans);
+    refuse(request, request.spans());
 }
 
 /// Also takes it out of the spool: it is over.
-void OtlpExporter::refuse(const Batch& batch, std::uint64_t spans) {
-  if (batch.spooled) spool_.remove(*batch.spooled);
-  if (batch.spooled && !batch.spooled->is_own()) return;
+void OtlpExporter::refuse(const Request& request, std::uint64_t spans) {
+  if (request.spooled) spool_.remove(*request.spooled);
+  if (request.spooled && !request.spooled->is_own()) return;
   counts_.refused += spans;
   refused_ += spans;
 }
@@ -192,12 +223,12 @@ void OtlpExporter::flush() {
 }
 
 bool OtlpExporter::is_flushed() const {
-  return std::ranges::none_of(batches_,
-                              [&](const Batch& batch) { return batch.taken != 0 && batch.taken <= flush_through_; });
+  return std::ranges::none_of(
+      requests_, [&](const Request& request) { return request.taken != 0 && request.taken <= flush_through_; });
 }
 
 bool OtlpExporter::has_more_to_send() {
-  return !batches_.empty() || (spool_may_hold_ && !backoff_.holds(Clock::now()));
+  return !requests_.empty() || (spool_may_hold_ && !backoff_.holds(Clock::now()));
 }
 
 void OtlpExporter::drain(Clock::time_point deadline) {
@@ -205,11 +236,12 @@ void OtlpExporter::drain(Clock::time_point deadline) {
   for (auto now = Clock::now(); has_more_to_send() && now < deadline; now = Clock::now()) {
     auto most = std::min<Clock::duration>(longest_wait, deadline - now);
     if (transport_.is_idle() && backoff_.holds(now)) most = std::min(most, backoff_.due() - now);
-    transport_.wait(std::chrono::ceil<std::chrono::milliseconds>(most));
+    transport_.wait(-1, std::chrono::ceil<std::chrono::milliseconds>(most));
     poll();
   }
-  for (Batch& batch : batches_) keep_or_refuse(batch);
-  batches_.clear();
+  transport_.give_up();
+  for (Request& request : requests_) keep_or_refuse(request);
+  requests_.clear();
   count_dropped();
 }
 

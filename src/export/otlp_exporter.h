@@ -4,6 +4,7 @@
 #pragma once
 
 #include <list>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -23,6 +24,7 @@ struct OtlpExporterOptions {
   std::uint64_t jitter_seed = 0;
   std::chrono::milliseconds export_timeout{30'000};  // of a batch that only memory holds, over all attempts; 0: none
   std::size_t most_queued_spans = 0;                 // 0: as many as fit into the memory that batches may take
+  std::size_t most_batches = 0;                      // in memory at a time; 0: as many as fit
 };
 
 class OtlpExporter : public Exporter {
@@ -32,9 +34,10 @@ class OtlpExporter : public Exporter {
   OtlpExporter(const OtlpExporterOptions& options, otlp::TraceEnvelope envelope, ErrorSink on_error,
                ErrorSink announce);
 
-  void export_spans(std::string_view spans, std::uint64_t count) override;
+  void export_spans(Batch batch) override;
+  bool is_ready() const override { return !is_full({}, 0); }
   void poll() override;
-  bool is_busy() const override { return !transport_.is_idle(); }
+  void wait(int wake, std::chrono::milliseconds most) override { transport_.wait(wake, most); }
   void flush() override;
   bool is_flushed() const override;
   void drain(std::chrono::steady_clock::time_point deadline) override;
@@ -43,27 +46,31 @@ class OtlpExporter : public Exporter {
  private:
   using Clock = std::chrono::steady_clock;
 
-  struct Batch {
-    std::uint64_t id;     // of the transfer
-    std::uint64_t taken;  // the how-manieth that was taken: what a flush waits for
-    std::string request;
-    std::uint64_t spans;
-    Clock::time_point since;
+  struct Request {
+    std::uint64_t id = 0;     // of the transfer
+    std::uint64_t taken = 0;  // the how-manieth batch that was taken: what a flush waits for
+    Batch batch = {};         // as it was taken
+    TwoPieces message = {};
+    Clock::time_point since = {};
     bool under_way = false;
-    std::optional<SpooledRequest> spooled = {};
+    std::optional<SpooledRequest> spooled = {};  // where it comes from the spool, in place of `batch`
+
+    std::uint64_t spans() const noexcept { return spooled ? spooled->spans() : batch.count; }
   };
 
   bool is_full(std::size_t bytes, std::uint64_t count) const;
-  void enqueue(std::string request, std::uint64_t spans, std::uint64_t taken);
+  Request request_of(Batch batch, std::uint64_t taken);
   void start_waiting();
   void start_spooled();
   std::size_t free_slots() const;
   void settle(Transport::Settled settled);
-  void accept(Batch& batch, const Outcome& outcome);
-  bool try_again(Batch& batch, const Outcome& outcome);
-  bool split(Batch& batch);
-  void keep_or_refuse(Batch& batch);
-  void refuse(const Batch& batch, std::uint64_t spans);
+  bool is_news(const Outcome& outcome, const Response& response);
+  void accept(Request& request, const Outcome& outcome);
+  bool try_again(Request& request, const Outcome& outcome);
+  bool split(Request& request);
+  bool split_spooled(Request& request);
+  void keep_or_refuse(Request& request);
+  void refuse(const Request& request, std::uint64_t spans);
   void count_dropped();
   bool has_more_to_send();
 
@@ -73,13 +80,15 @@ class OtlpExporter : public Exporter {
   Transport transport_;
   Backoff backoff_;
   Spool spool_;
-  std::list<Batch> batches_;  // the oldest first
+  std::list<Request> requests_;  // the oldest first
   bool spool_may_hold_ = true;
   std::uint64_t next_id_ = 1;
   std::uint64_t taken_ = 0;
   std::uint64_t flush_through_ = 0;
   std::uint64_t refused_ = 0;
   std::string last_failure_;
+  std::map<std::string, Clock::time_point> said_;  // when each cause of failure was said last
+  Clock::time_point failing_since_{};
 };
 
 }  // namespace lens::exporting

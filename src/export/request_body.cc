@@ -18,19 +18,19 @@ std::string frame_head(std::size_t size, bool compressed) {
 
 }  // namespace
 
-RequestBody request_body(std::string_view request, OtlpProtocol protocol, bool gzip) {
-  RequestBody body{{}, gzip};
-  std::string json;
+RequestBody request_body(const TwoPieces& request, OtlpProtocol protocol, OtlpCompression compression) {
+  RequestBody body{request};
   if (protocol == OtlpProtocol::http_json) {
-    otlp::append_traces_json(json, request);
-    request = json;
+    body.bytes = {};
+    otlp::append_traces_json(body.bytes.head, request.joined());
   }
-  std::optional<std::string> compressed;
-  if (gzip) compressed = gzipped(request);
-  body.gzip = compressed.has_value();
-  if (compressed) request = *compressed;
-  if (protocol == OtlpProtocol::grpc) body.bytes = frame_head(request.size(), body.gzip);
-  body.bytes += request;
+  if (compression != OtlpCompression::none) {
+    const std::string plain = body.bytes.joined();
+    if (auto smaller = compression == OtlpCompression::gzip ? gzipped(plain) : zstd_compressed(plain))
+      body = {{std::move(*smaller), {}}, compression};
+  }
+  if (protocol == OtlpProtocol::grpc)
+    body.bytes.head.insert(0, frame_head(body.bytes.size(), body.compression != OtlpCompression::none));
   return body;
 }
 

@@ -10,13 +10,22 @@
 
 namespace lens::exporting {
 
-struct RequestBody {
-  std::string bytes;
-  bool gzip;  // false where it was asked for but there was no memory to compress
+/// An OTLP protobuf request, or a body: one piece behind the other, so that the large one is not copied.
+struct TwoPieces {
+  std::string head = {};
+  std::string_view rest = {};  // borrowed
+
+  std::size_t size() const noexcept { return head.size() + rest.size(); }
+  std::string joined() const { return head + std::string(rest); }
 };
 
-/// JSON where the protocol says so, compressed, framed.
-RequestBody request_body(std::string_view request, OtlpProtocol protocol, bool gzip);
+struct RequestBody {
+  TwoPieces bytes = {};
+  OtlpCompression compression = OtlpCompression::none;  // none where there was no memory for what was asked for
+};
+
+/// JSON where the protocol says so, compressed, framed. Borrows from `request` what goes out as it is.
+RequestBody request_body(const TwoPieces& request, OtlpProtocol protocol, OtlpCompression compression);
 
 /// Of the first frame of a gRPC body, decompressed (gzip). Nothing when it is not whole or exceeds `most_bytes`.
 std::optional<std::string> grpc_message_of(std::string_view body, std::size_t most_bytes);

@@ -5,12 +5,13 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <mutex>
 #include <stdexcept>
 
 #include "lens/version.h"
 #include "src/base/text.h"
-#include "src/export/request_body.h"
 
 namespace lens::exporting {
 namespace {
@@ -64,22 +65,26 @@ int open_socket(void*, curlsocktype, curl_sockaddr* address) {
 }  // namespace
 
 struct Transport::Headers {
-  std::unique_ptr<curl_slist, FreeList> plain, gzip;
+  std::array<std::unique_ptr<curl_slist, FreeList>, 3> by_compression;
 
   explicit Headers(const OtlpConfig& config) {
     const bool grpc = config.protocol == OtlpProtocol::grpc;
-    for (auto* list : {&plain, &gzip}) {
-      append(*list,
+    for (auto& list : by_compression) {
+      append(list,
              std::string("Content-Type: ") + (grpc                                         ? "application/grpc"
                                               : config.protocol == OtlpProtocol::http_json ? "application/json"
                                                                                            : "application/x-protobuf"));
-      append(*list, "Expect:");  // no round trip before a large body
-      if (grpc) append(*list, "te: trailers");
-      if (grpc && config.timeout.count() > 0) append(*list, "grpc-timeout: " + grpc_timeout(config.timeout));
+      append(list, "Expect:");  // no round trip before a large body
+      if (grpc) append(list, "te: trailers");
+      if (grpc && config.timeout.count() > 0) append(list, "grpc-timeout: " + grpc_timeout(config.timeout));
       for (const auto& [name, value] : config.headers)
-        if (is_usable(name, value)) append(*list, name + (value.empty() ? ";" : ": " + value));
+        if (is_usable(name, value)) append(list, name + (value.empty() ? ";" : ": " + value));
     }
-    append(gzip, grpc ? "grpc-encoding: gzip" : "Content-Encoding: gzip");
+    append(of(OtlpCompression::gzip), grpc ? "grpc-encoding: gzip" : "Content-Encoding: gzip");
+    append(of(OtlpCompression::zstd), "Content-Encoding: zstd");
+  }
+  std::unique_ptr<curl_slist, FreeList>& of(OtlpCompression compression) {
+    return by_compression.at(static_cast<std::size_t>(compression));
   }
 };
 
@@ -87,10 +92,29 @@ struct Transport::Transfer {
   std::uint64_t id = 0;
   std::unique_ptr<CURL, FreeHandle> handle;
   RequestBody body;
+  std::size_t sent_bytes = 0;
   bool grpc = false;
   std::size_t received_bytes = 0;
   Response response = {};
   char error[CURL_ERROR_SIZE] = {};
+
+  static std::size_t on_read(char* to, std::size_t, std::size_t room, void* self) {
+    auto& transfer = *static_cast<Transfer*>(self);
+    const TwoPieces& bytes = transfer.body.bytes;
+    const bool in_head = transfer.sent_bytes < bytes.head.size();
+    const std::string_view piece = in_head ? std::string_view(bytes.head) : bytes.rest;
+    const std::size_t from = transfer.sent_bytes - (in_head ? 0 : bytes.head.size());
+    const std::size_t size = piece.copy(to, room, from);
+    transfer.sent_bytes += size;
+    return size;
+  }
+
+  // A connection that had died unnoticed: from the beginning, on another one.
+  static int on_seek(void* self, curl_off_t offset, int origin) {
+    if (origin != SEEK_SET) return CURL_SEEKFUNC_FAIL;
+    static_cast<Transfer*>(self)->sent_bytes = static_cast<std::size_t>(offset);
+    return CURL_SEEKFUNC_OK;
+  }
 
   static std::size_t on_body(char* bytes, std::size_t, std::size_t size, void* self) {
     auto& transfer = *static_cast<Transfer*>(self);
@@ -125,6 +149,9 @@ struct Transport::Transfer {
 
 Transport::Transport(const OtlpConfig& config, Endpoint endpoint)
     : config_(config), endpoint_(std::move(endpoint)), headers_(std::make_unique<Headers>(config)) {
+  // gRPC's compressions are another list.
+  const bool is_unusable = config.protocol == OtlpProtocol::grpc && config.compression == OtlpCompression::zstd;
+  if (is_unusable) config_.compression = OtlpCompression::none;
   static std::once_flag once;
   static CURLcode ready = CURLE_FAILED_INIT;
   std::call_once(once, [] { ready = curl_global_init(CURL_GLOBAL_DEFAULT); });
@@ -133,18 +160,22 @@ Transport::Transport(const OtlpConfig& config, Endpoint endpoint)
 }
 
 Transport::~Transport() {
-  for (const auto& transfer : transfers_) curl_multi_remove_handle(multi_, transfer->handle.get());
-  transfers_.clear();
+  give_up();
   curl_multi_cleanup(multi_);
 }
 
-void Transport::send(std::uint64_t id, std::string_view request) {
+void Transport::give_up() noexcept {
+  for (const auto& transfer : transfers_) curl_multi_remove_handle(multi_, transfer->handle.get());
+  transfers_.clear();
+}
+
+void Transport::send(std::uint64_t id, const TwoPieces& request) {
   auto transfer = std::make_unique<Transfer>();
   transfer->id = id;
   transfer->grpc = config_.protocol == OtlpProtocol::grpc;
   transfer->handle.reset(curl_easy_init());
   if (!transfer->handle) throw std::bad_alloc();
-  transfer->body = request_body(request, config_.protocol, config_.gzip);
+  transfer->body = request_body(request, config_.protocol, config_.compression);
   configure(*transfer);
   transfers_.reserve(transfers_.size() + 1);
   if (curl_multi_add_handle(multi_, transfer->handle.get()) != CURLM_OK) throw std::bad_alloc();
@@ -157,11 +188,13 @@ void Transport::configure(Transfer& transfer) {
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(handle, CURLOPT_PRIVATE, &transfer);
   curl_easy_setopt(handle, CURLOPT_POST, 1L);
-  curl_easy_setopt(handle, CURLOPT_POSTFIELDS, transfer.body.bytes.data());
+  curl_easy_setopt(handle, CURLOPT_READFUNCTION, &Transfer::on_read);
+  curl_easy_setopt(handle, CURLOPT_READDATA, &transfer);
+  curl_easy_setopt(handle, CURLOPT_SEEKFUNCTION, &Transfer::on_seek);
+  curl_easy_setopt(handle, CURLOPT_SEEKDATA, &transfer);
   curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(transfer.body.bytes.size()));
   curl_easy_setopt(handle, CURLOPT_UPLOAD_BUFFERSIZE, upload_buffer_bytes);
-  const curl_slist* headers = (transfer.body.gzip ? headers_->gzip : headers_->plain).get();
-  curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
+  curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers_->of(transfer.body.compression).get());
   static const std::string user_agent = std::string("OTel-OTLP-Exporter-Lens/") + version;
   curl_easy_setopt(handle, CURLOPT_USERAGENT, user_agent.c_str());
   curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &Transfer::on_body);
@@ -242,9 +275,10 @@ Transport::Settled Transport::settle(void* handle, int code) {
   return settled;
 }
 
-void Transport::wait(std::chrono::milliseconds most) {
-  int ready = 0;
-  curl_multi_poll(multi_, nullptr, 0, static_cast<int>(std::max<std::int64_t>(most.count(), 0)), &ready);
+void Transport::wait(int wake, std::chrono::milliseconds most) {
+  curl_waitfd woken{wake, CURL_WAIT_POLLIN, 0};
+  const auto most_ms = static_cast<int>(std::max<std::int64_t>(most.count(), 0));
+  curl_multi_poll(multi_, &woken, wake >= 0 ? 1 : 0, most_ms, nullptr);
 }
 
 }  // namespace lens::exporting

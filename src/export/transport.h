@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "src/export/endpoint.h"
+#include "src/export/request_body.h"
 
 namespace lens::exporting {
 
@@ -48,12 +49,15 @@ class Transport {
     Response response;
   };
 
-  /// Begins to send an OTLP protobuf request; `id` comes back with its response.
-  void send(std::uint64_t id, std::string_view request);
+  /// Begins to send an OTLP protobuf request; `id` comes back with its response. What `request` borrows must stay until
+  /// then.
+  void send(std::uint64_t id, const TwoPieces& request);
   /// Drives transfers; what has been settled since the last call.
   std::vector<Settled> poll();
-  /// Waits until a transfer can go on, `most` at most. For shutdown, when there is nothing else to do.
-  void wait(std::chrono::milliseconds most);
+  /// Waits until a transfer can go on, the descriptor `wake` (-1: none) can be read, or `most` is over.
+  void wait(int wake, std::chrono::milliseconds most);
+  /// Ends what is under way, without an answer.
+  void give_up() noexcept;
   bool is_idle() const noexcept { return transfers_.empty(); }
 
   const Endpoint& endpoint() const noexcept { return endpoint_; }

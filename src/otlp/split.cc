@@ -24,27 +24,30 @@ std::string_view take_field(std::string_view& message) {
 
 }  // namespace
 
-std::optional<SplitRequest> split(std::string_view request) {
+std::optional<FirstHalf> first_half(std::string_view elements) {
+  FirstHalf first{0, 0};
+  bool all = true;
+  for (std::string_view rest = elements; !rest.empty();) {
+    const std::size_t size = take_field(rest).size();
+    if (size == 0) return std::nullopt;
+    all = first.spans == 0 || first.bytes + size <= elements.size() / 2;
+    if (!all) break;
+    first = {first.bytes + size, first.spans + 1};
+  }
+  if (all) return std::nullopt;
+  return first;
+}
+
+std::optional<SplitRequest> split(std::string_view request, std::uint64_t count) {
   std::string_view resource_spans = content(wire::first_field(request));
   const std::string_view resource = take_field(resource_spans);
   std::string_view spans = content(wire::first_field(resource_spans));
   const std::string_view scope = take_field(spans);
-
-  std::size_t first_bytes = 0;
-  SplitRequest halves{{}, {}, 0, 0};
-  for (std::string_view rest = spans; !rest.empty();) {
-    const std::size_t size = take_field(rest).size();
-    if (size == 0) return std::nullopt;
-    const bool goes_first =
-        halves.first_spans == 0 || (halves.second_spans == 0 && first_bytes + size <= spans.size() / 2);
-    ++(goes_first ? halves.first_spans : halves.second_spans);
-    if (goes_first) first_bytes += size;
-  }
-  if (halves.second_spans == 0) return std::nullopt;
+  const auto first = first_half(spans);
+  if (!first || first->spans >= count) return std::nullopt;
   const TraceEnvelope envelope{std::string(resource), std::string(scope)};
-  halves.first = envelope.request(spans.substr(0, first_bytes));
-  halves.second = envelope.request(spans.substr(first_bytes));
-  return halves;
+  return SplitRequest{envelope.request(spans.substr(0, first->bytes)), envelope.request(spans.substr(first->bytes)),
+                      first->spans, count - first->spans};
 }
 
 }  // namespace lens::otlp

@@ -2,7 +2,7 @@
 // The file in shared memory that a recording process keeps: what `lens` reads of a live or dead process.
 // docs/format.md is its specification; this header is the same in C++. Include it to map or to read such a file.
 //
-//   FileHeader | RingHeader × ring_count | names | envelope | batch | per ring: open spans, data
+//   FileHeader | RingHeader × ring_count | names | envelope | batches | per ring: open spans, data
 //
 // All integers are in the byte order of the machine. Fields that change while others read are atomics.
 #pragma once
@@ -17,6 +17,8 @@ namespace lens::record {
 
 inline constexpr char layout_magic[8] = {'L', 'E', 'N', 'S', 'R', 'I', 'N', 'G'};
 inline constexpr std::uint32_t layout_version = 2;
+// One that spans go to, and those that wait for a collector's answer.
+inline constexpr std::size_t batch_count = 5;
 
 enum class FileState : std::uint32_t { empty = 0, recording = 1, closed = 2 };
 enum class RingState : std::uint32_t { unused = 0, owned = 1, free = 2 };
@@ -61,8 +63,8 @@ struct FileHeader {
   std::uint64_t scope_bytes;
   std::uint64_t redaction_bytes;  // then the keys whose text is redacted, one a line; 0: the library's own list
   std::uint64_t batch_offset;     // spans that have ended and are not exported yet: encoded ScopeSpans.spans elements
-  std::uint64_t batch_room;
-  std::atomic<std::uint64_t> batch_bytes;
+  std::uint64_t batch_room;       // of each batch; they follow one another
+  std::atomic<std::uint64_t> batch_bytes[batch_count];
   std::atomic<std::uint64_t> file_bytes;
   std::atomic<FileState> state;
   std::int32_t pid;

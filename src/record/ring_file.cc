@@ -25,8 +25,9 @@ constexpr std::uint64_t names_bytes = 256 << 10;
 constexpr std::uint64_t envelope_offset = names_offset + names_bytes;
 constexpr std::uint64_t envelope_bytes = 16 << 10;
 constexpr std::uint64_t batch_offset = envelope_offset + envelope_bytes;
-constexpr std::uint64_t batch_bytes = 1 << 20;
-constexpr std::uint64_t first_ring_offset = batch_offset + batch_bytes;
+// One request's worth: large enough to compress well, well below what collectors refuse (4 MiB).
+constexpr std::uint64_t batch_room = 512 << 10;
+constexpr std::uint64_t first_ring_offset = batch_offset + batch_count * batch_room;
 
 // The first threads of a process do the most. All rings together stay within 10 MiB.
 constexpr std::uint64_t ring_bytes(std::uint32_t number) {
@@ -126,7 +127,7 @@ RingFile::RingFile(int file, std::byte* base, std::string path) noexcept
   header.names_bytes = names_bytes;
   header.envelope_offset = envelope_offset;
   header.batch_offset = batch_offset;
-  header.batch_room = batch_bytes;
+  header.batch_room = batch_room;
   header.file_bytes = first_ring_offset;
   memcpy(header.magic, layout_magic, sizeof header.magic);
 }

@@ -40,8 +40,10 @@ class RingFile {
   /// show itself here, not as a SIGBUS when the ring is written.
   bool make_ring(std::uint32_t number) noexcept;
 
-  /// The spans that wait for export, in memory that outlives the process. Room: header().batch_room.
-  std::byte* batch() const noexcept { return base_ + header().batch_offset; }
+  /// Spans that are not exported yet, in memory that outlives the process. Room: header().batch_room.
+  std::byte* batch(std::size_t number) const noexcept {
+    return base_ + header().batch_offset + number * header().batch_room;
+  }
   /// Stores what a ring's open spans are, for readers outside; cut where it does not fit.
   void publish_open(std::uint32_t number, std::uint64_t tail, std::string_view entries, bool complete) noexcept;
   std::uint64_t open_room(std::uint32_t number) const noexcept { return ring(number).open_room; }

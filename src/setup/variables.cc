@@ -86,6 +86,15 @@ void set_protocol(OtlpConfig& otlp, const Setting& setting) {
                                             : OtlpProtocol::http_json;
 }
 
+// The protocol stands before it in the table.
+void set_compression(OtlpConfig& otlp, const Setting& setting) {
+  const std::string word = choice(setting, {"gzip", "zstd", "none"});
+  if (word == "zstd" && otlp.protocol == OtlpProtocol::grpc) reject(setting, "for grpc: gzip or none");
+  otlp.compression = word == "gzip"   ? OtlpCompression::gzip
+                     : word == "zstd" ? OtlpCompression::zstd
+                                      : OtlpCompression::none;
+}
+
 constexpr auto prefixed = Family::prefixed;
 constexpr auto standard = Family::standard;
 constexpr auto otlp = Family::otlp;
@@ -185,10 +194,8 @@ const Variable table[] = {
     {otlp, "HEADERS", "", "key=value,…", "", "Sent with each request, percent-encoded.", nullptr,
      [](OtlpConfig& o, const Setting& s) { o.headers = pairs(s); }},
     {otlp, "TIMEOUT", "", "ms", "10000", "Bounds one request.", nullptr, set_otlp<&OtlpConfig::timeout>},
-    {otlp, "COMPRESSION", "", "name", "none", "gzip or none.", nullptr,
-     [](OtlpConfig& o, const Setting& s) {
-       o.gzip = choice(s, {"gzip", "none"}) == "gzip";
-     }},
+    {otlp, "COMPRESSION", "", "name", "none", "gzip or none; with http also zstd, which not every receiver takes.",
+     nullptr, set_compression},
     {otlp, "INSECURE", "", "true, false", "false", "grpc without TLS, for an endpoint that has no scheme.", nullptr,
      [](OtlpConfig& o, const Setting& s) {
        o.insecure = choice(s, {"true", "false"}) == "true";

@@ -3,10 +3,12 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <time.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 
 #include "src/record/clock.h"
@@ -17,8 +19,6 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// One request's worth: large enough to compress well, well below what collectors refuse (4 MiB).
-constexpr std::uint64_t full_batch_bytes = 512 << 10;
 // A ring of 1 MiB takes 9 ms of a thread that records a million spans a second.
 constexpr std::chrono::milliseconds busy_interval{1}, idle_interval{4};
 // Of the time that shutdown has, what is left for keeping on disk what could not be sent.
@@ -64,8 +64,8 @@ Pipeline::Pipeline(Options options, std::unique_ptr<exporting::Exporter> exporte
       assembler_(recorder_.keys(), first_time_line()),
       encoder_(
           record::Names::text, [this](std::uint64_t ticks) { return assembler_.time().unix_ns(ticks); },
-          options_.limits, std::move(options_.redacted_keys)) {
-  sem_init(&wake_, 0, 0);
+          options_.limits, std::move(options_.redacted_keys)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   // Before anything is recorded: whoever finds the process dead can tell the time of its first span.
   const assemble::ClockReading now = read_clock();
   recorder_.publish_clock(now.ticks, now.monotonic_ns, now.unix_ns, assembler_.time().ns_per_tick());
@@ -76,19 +76,19 @@ Pipeline::Pipeline(Options options, std::unique_ptr<exporting::Exporter> exporte
 
 Pipeline::~Pipeline() {
   if (thread_.joinable()) thread_.join();
-  sem_destroy(&wake_);
+  if (wake_ >= 0) close(wake_);
 }
 
 std::uint64_t Pipeline::request_flush() noexcept {
   const std::uint64_t number = flush_requested_.fetch_add(1, std::memory_order_acq_rel) + 1;
-  sem_post(&wake_);
+  wake();
   return number;
 }
 
 bool Pipeline::stop(steady_clock::time_point deadline) noexcept {
   deadline_ = deadline;
   stop_requested_.store(true, std::memory_order_release);
-  sem_post(&wake_);
+  wake();
   while (!stopped_.load(std::memory_order_acquire)) {
     if (steady_clock::now() >= deadline) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -103,7 +103,8 @@ void Pipeline::run() noexcept {
     try {
       cycle();
       if (flush != flush_begun_) begin_flush(flush);
-      if (batched_ > 0 && steady_clock::now() - batch_began_ >= options_.schedule_delay) export_batch();
+      const bool is_due = batched_ > 0 && steady_clock::now() - batch_began_ >= options_.schedule_delay;
+      if (is_due && exporter_->is_ready()) export_batch();
       exporter_->poll();
       count();
       if (exporter_->is_flushed()) flush_done_.store(flush_begun_, std::memory_order_release);
@@ -121,7 +122,9 @@ void Pipeline::run() noexcept {
   stopped_.store(true, std::memory_order_release);
 }
 
+// Where there is no room for another batch it begins later: this one loses nothing by it.
 void Pipeline::begin_flush(std::uint64_t number) {
+  if (!exporter_->is_ready()) return;
   cycle();  // what came from other threads is applied one cycle late
   export_batch();
   exporter_->flush();
@@ -135,7 +138,6 @@ void Pipeline::cycle() {
   constexpr int most_drains = 4;
   for (int drains = 1; drain(), !give_back(drains == most_drains); ++drains) {
   }
-  if (batch().size() >= full_batch_bytes) export_batch();
 }
 
 void Pipeline::drain() {
@@ -182,8 +184,17 @@ bool Pipeline::give_back(bool incomplete_too) {
 }
 
 std::string_view Pipeline::batch() const noexcept {
-  const std::uint64_t bytes = file_.header().batch_bytes.load(std::memory_order_relaxed);
-  return {reinterpret_cast<const char*>(file_.batch()), bytes};
+  if (filling_ == record::batch_count) return {};
+  const std::uint64_t bytes = file_.header().batch_bytes[filling_].load(std::memory_order_relaxed);
+  return {reinterpret_cast<const char*>(file_.batch(filling_)), bytes};
+}
+
+std::size_t Pipeline::free_batch() const noexcept {
+  std::size_t number = 0;
+  // Acquire: whoever had it has read it.
+  while (number < record::batch_count && file_.header().batch_bytes[number].load(std::memory_order_acquire) != 0)
+    ++number;
+  return number;
 }
 
 void Pipeline::on_span(const otlp::SpanRecord& span) {
@@ -193,20 +204,32 @@ void Pipeline::on_span(const otlp::SpanRecord& span) {
   encoder_.encode(span, encoded_);
   record::FileHeader& header = file_.header();
   if (batch().size() + encoded_.size() > header.batch_room) export_batch();
-  if (encoded_.size() > header.batch_room) return exporter_->export_spans(encoded_.view(), 1);
+  if (filling_ == record::batch_count) filling_ = free_batch();
+  if (encoded_.size() > header.batch_room || filling_ == record::batch_count) return export_alone();
   if (batched_ == 0) batch_began_ = steady_clock::now();
   const std::uint64_t bytes = batch().size();
-  std::memcpy(file_.batch() + bytes, encoded_.data(), encoded_.size());
+  std::memcpy(file_.batch(filling_) + bytes, encoded_.data(), encoded_.size());
   ++batched_;
   // Release: whoever finds the process dead sees whole spans.
-  header.batch_bytes.store(bytes + encoded_.size(), std::memory_order_release);
+  header.batch_bytes[filling_].store(bytes + encoded_.size(), std::memory_order_release);
   if (batched_ == options_.max_batch_spans) export_batch();
 }
 
 void Pipeline::export_batch() {
-  if (batched_ > 0) exporter_->export_spans(batch(), batched_);
-  batched_ = 0;
-  file_.header().batch_bytes.store(0, std::memory_order_release);
+  if (batched_ == 0) return;
+  // Release: its bytes have been read, or are on disk, before it is filled anew and before a reader outside misses it.
+  std::atomic<std::uint64_t>& bytes = file_.header().batch_bytes[filling_];
+  exporting::Batch full{batch(), std::exchange(batched_, 0), {}};
+  full.memory = {&bytes, [](std::atomic<std::uint64_t>* held) { held->store(0, std::memory_order_release); }};
+  exporter_->export_spans(std::move(full));
+  filling_ = free_batch();
+}
+
+/// A span that no batch has room for.
+void Pipeline::export_alone() {
+  auto memory = std::make_shared<const std::string>(encoded_.view());
+  const std::string_view element = *memory;
+  exporter_->export_spans({element, 1, std::move(memory)});
 }
 
 // Rings outlive a session, and so do their counts.
@@ -240,9 +263,14 @@ void Pipeline::finish() {
   // Nothing is open any more: a later session's readers would find these spans again.
   for (std::uint32_t number = 1; number <= recorder_.ring_count(); ++number)
     file_.publish_open(number, file_.ring(number).tail.load(std::memory_order_relaxed), {}, true);
-  export_batch();
   const auto left = deadline_ - steady_clock::now();
-  exporter_->drain(deadline_ - std::min<steady_clock::duration>(longest_reserve, left / 4));
+  const auto send_until = deadline_ - std::min<steady_clock::duration>(longest_reserve, left / 4);
+  while (!exporter_->is_ready() && steady_clock::now() < send_until) {
+    exporter_->poll();
+    wait();
+  }
+  export_batch();
+  exporter_->drain(send_until);
   count();
   const record::Counters& counters = recorder_.counters();
   exporter_->finish(
@@ -263,17 +291,15 @@ void Pipeline::say_losses(const record::Counters& counters) {
 }
 
 void Pipeline::wait() {
-  timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  const auto interval = std::chrono::nanoseconds(busy_ || exporter_->is_busy() ? busy_interval : idle_interval);
-  until.tv_nsec += interval.count();
-  if (until.tv_nsec >= 1'000'000'000) {
-    ++until.tv_sec;
-    until.tv_nsec -= 1'000'000'000;
-  }
-  while (sem_clockwait(&wake_, CLOCK_MONOTONIC, &until) == 0) {
-    if (sem_trywait(&wake_) != 0) break;  // several requests are one wake-up
-  }
+  exporter_->wait(wake_, busy_ ? busy_interval : idle_interval);
+  eventfd_t requests = 0;  // several are one wake-up
+  eventfd_read(wake_, &requests);
+}
+
+void Pipeline::wake() noexcept {
+  const int error = errno;  // a signal handler may be the caller
+  eventfd_write(wake_, 1);
+  errno = error;
 }
 
 }  // namespace lens::telemetry

@@ -7,8 +7,6 @@
 // Errors:    whatever fails is counted and goes to the error sink.
 #pragma once
 
-#include <semaphore.h>
-
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -54,10 +52,13 @@ class Pipeline : private assemble::SpanSink {
   /// False when the open spans of a ring found no room, and its room was not given back.
   bool give_back(bool incomplete_too);
   std::string_view batch() const noexcept;
+  std::size_t free_batch() const noexcept;
   void export_batch();
+  void export_alone();
   void begin_flush(std::uint64_t number);
   void finish();
   void wait();
+  void wake() noexcept;
   void count();
   std::uint64_t lost_for_room() const noexcept;
   void say_no_ring();
@@ -72,8 +73,9 @@ class Pipeline : private assemble::SpanSink {
   assemble::Assembler assembler_;
   otlp::SpanEncoder encoder_;
 
-  // The batch lies in the file of rings (header().batch_bytes of it), so that it outlives the process.
-  std::uint64_t batched_ = 0;
+  // Batches lie in the file of rings, so that they outlive the process. A free one's header().batch_bytes is 0.
+  std::size_t filling_ = free_batch();  // the one that spans go to
+  std::uint64_t batched_ = 0;           // spans in it
   std::chrono::steady_clock::time_point batch_began_{};
   Heads drained_{};                                       // up to where each ring has been read
   std::array<bool, std::tuple_size_v<Heads>> changed_{};  // rings whose open spans are to be told anew
@@ -89,7 +91,7 @@ class Pipeline : private assemble::SpanSink {
   bool said_no_ring_ = false;
   bool busy_ = false;  // the last cycle found much: the next comes sooner
 
-  sem_t wake_;
+  int wake_;  // an eventfd
   std::atomic<std::uint64_t> flush_requested_{0};
   std::atomic<std::uint64_t> flush_done_{0};
   std::uint64_t flush_begun_ = 0;

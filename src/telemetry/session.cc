@@ -12,6 +12,7 @@
 #include "src/export/otlp_exporter.h"
 #include "src/model/group_registry.h"
 #include "src/record/clock.h"
+#include "src/record/layout.h"
 #include "src/record/names.h"
 #include "src/telemetry/error_sink.h"
 
@@ -20,7 +21,7 @@ namespace {
 
 class NoExporter : public exporting::Exporter {
  public:
-  void export_spans(std::string_view, std::uint64_t count) override { counts_.exported += count; }
+  void export_spans(exporting::Batch batch) override { counts_.exported += batch.count; }
 };
 
 std::unique_ptr<exporting::Exporter> make_otlp_exporter(const setup::Plan& plan, const Config& config,
@@ -32,6 +33,7 @@ std::unique_ptr<exporting::Exporter> make_otlp_exporter(const setup::Plan& plan,
   options.spool = {plan.spool_dir, config.spool_size_bytes, plan.run_id};
   options.export_timeout = config.standard.span_batch.export_timeout;
   options.most_queued_spans = config.standard.span_batch.max_queue_size;
+  options.most_batches = record::batch_count - 1;  // the other one is being filled
   // The ranks of a job start in one moment: their jitter must differ all the same.
   options.jitter_seed = std::hash<std::string>()(plan.instance_id) ^ std::uint64_t(getpid());
   try {

@@ -26,7 +26,11 @@ class ExporterUnderTest {
     exporter_ = std::make_unique<exporting::OtlpExporter>(options, envelope_of(service), note, announce);
   }
 
-  void take(const std::string& spans, std::uint64_t count) { exporter_->export_spans(spans, count); }
+  void take(const std::string& spans, std::uint64_t count) {
+    auto memory = std::make_shared<const std::string>(spans);
+    const std::string_view elements = *memory;
+    exporter_->export_spans({elements, count, std::move(memory)});
+  }
 
   /// Drives it until something holds; false when that takes too long.
   bool until(const std::function<bool()>& holds, std::chrono::milliseconds most = 10s) {

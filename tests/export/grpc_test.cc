@@ -66,7 +66,7 @@ TEST(Grpc, CompressesAndReadsACompressedAnswer) {
     return GrpcAnswer{.message = bytes_field(1, partial), .compressed = true};
   });
   auto options = grpc(peer.port());
-  options.otlp.gzip = true;
+  options.otlp.compression = OtlpCompression::gzip;
   ExporterUnderTest exporter(options);
   exporter.take(spans_of("a", 0, 5, 10'000), 5);
   ASSERT_TRUE(exporter.until_flushed());

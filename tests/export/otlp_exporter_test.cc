@@ -71,6 +71,28 @@ TEST(OtlpExporter, ACollectorThatStaysAwayIsNewsOnce) {
   EXPECT_EQ(exporter.said(), peer.url() + "/v1/traces answered 503\n");
 }
 
+TEST(OtlpExporter, EachCauseOfFailureIsNewsOnce) {
+  HttpPeer peer([](int number, const HttpRequest&) {
+    constexpr int statuses[] = {503, 429, 503, 502, 429};
+    return number < 5 ? answer(statuses[number]) : answer(200);
+  });
+  ExporterUnderTest exporter(http(peer));
+  exporter.take(spans_of("a", 0, 2), 2);
+  ASSERT_TRUE(exporter.until_flushed());
+  const std::string answered = peer.url() + "/v1/traces answered ";
+  EXPECT_EQ(exporter.said(), answered + "503\n" + answered + "429\n" + answered + "502\n");
+}
+
+TEST(OtlpExporter, ACollectorThatFailsNowAndThenIsNewsOnceAMinute) {
+  HttpPeer peer([](int number, const HttpRequest&) { return answer(number % 2 == 0 ? 503 : 200); });
+  ExporterUnderTest exporter(http(peer));
+  for (int i = 0; i < 4; ++i) {
+    exporter.take(spans_of("a", i, 1), 1);
+    ASSERT_TRUE(exporter.until_flushed());
+  }
+  EXPECT_EQ(exporter.said(), peer.url() + "/v1/traces answered 503\n");
+}
+
 TEST(OtlpExporter, AnAddressOfNothingIsNamed) {
   HttpPeer peer(
       [](int, const HttpRequest&) { return answer(404, "404 page not found", "Content-Type: text/plain\r\n"); });
@@ -210,6 +232,38 @@ TEST(OtlpExporter, SmallBatchesMayBeMany) {
   for (int i = 0; i < 100; ++i) exporter.take(spans_of("a", i, 1), 1);
   ASSERT_TRUE(exporter.until_flushed());
   EXPECT_THAT(received(peer), testing::UnorderedElementsAreArray(names_of("svc", "a", 0, 100)));
+}
+
+TEST(OtlpExporter, BatchesThatMayWaitCanBeFewerAndLargerOnesAreBetterThen) {
+  HttpPeer peer([](int, const HttpRequest&) { return hang(); });
+  auto options = http(peer);
+  options.most_batches = 2;
+  ExporterUnderTest exporter(options);
+  EXPECT_TRUE((*exporter).is_ready());
+  for (int i = 0; i < 2; ++i) exporter.take(spans_of("a", i, 1), 1);
+  EXPECT_FALSE((*exporter).is_ready());
+  EXPECT_EQ(exporter.refused(), 0u);
+  exporter.take(spans_of("a", 2, 1), 1);
+  ASSERT_TRUE(exporter.until([&] { return exporter.refused() == 1; }));
+}
+
+TEST(OtlpExporter, HoldsTheMemoryOfABatchUntilItIsSettledHoweverOftenItIsSplit) {
+  std::atomic<bool> holds_back{true};
+  HttpPeer peer([&](int, const HttpRequest& request) {
+    if (std::stoul(request.headers.at("content-length")) > 30'000) return answer(413);
+    return holds_back ? answer(503) : answer(200);
+  });
+  ExporterUnderTest exporter(http(peer));
+  auto memory = std::make_shared<const std::string>(spans_of("a", 0, 8, 5'000));
+  const std::weak_ptr<const std::string> held = memory;
+  const std::string_view elements = *memory;
+  (*exporter).export_spans({elements, 8, std::move(memory)});
+  ASSERT_TRUE(exporter.until([&] { return peer.requests().size() > 3; }));
+  EXPECT_FALSE(held.expired());
+  holds_back = false;
+  ASSERT_TRUE(exporter.until_flushed());
+  EXPECT_TRUE(held.expired());
+  EXPECT_EQ(exporter.exported(), 8u);
 }
 
 TEST(OtlpExporter, SpansThatMayWaitCanBeFewer) {

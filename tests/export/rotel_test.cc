@@ -71,7 +71,7 @@ TEST_P(Interop, WhatGoesIntoRotelComesOutOfIt) {
   Rotel rotel(program, sink.port());
   const int port = GetParam().protocol == OtlpProtocol::grpc ? rotel.grpc_port : rotel.http_port;
   auto options = options_for(GetParam().protocol, "http://127.0.0.1:" + std::to_string(port));
-  options.otlp.gzip = GetParam().gzip;
+  if (GetParam().gzip) options.otlp.compression = OtlpCompression::gzip;
   ExporterUnderTest exporter(options);
   for (int i = 0; i < 4; ++i) exporter.take(spans_of("a", i * 100, 100, 400), 100);  // retried until it listens
   ASSERT_TRUE(exporter.until([&] { return exporter.exported() == 400; })) << exporter.said();

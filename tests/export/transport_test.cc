@@ -3,6 +3,7 @@
 #include "src/export/transport.h"
 
 #include <gmock/gmock.h>
+#include <zstd.h>
 
 #include "lens/version.h"
 #include "src/export/compression.h"
@@ -58,7 +59,7 @@ TEST(HttpTransport, PostsJsonThatIsJson) {
 TEST(HttpTransport, CompressesEachRequestAsAStreamOfItsOwn) {
   HttpPeer peer(accept_all);
   auto options = http(peer);
-  options.otlp.gzip = true;
+  options.otlp.compression = OtlpCompression::gzip;
   ExporterUnderTest exporter(options);
   for (int i = 0; i < 3; ++i) {
     exporter.take(spans_of("a", i, 1, 10'000), 1);
@@ -70,6 +71,24 @@ TEST(HttpTransport, CompressesEachRequestAsAStreamOfItsOwn) {
     EXPECT_THAT(request.headers, Contains(Pair("content-encoding", "gzip")));
     EXPECT_LT(request.body.size(), 1'000u);
     EXPECT_EQ(spans_in(exporting::gunzipped(request.body, 1 << 20).value_or("")), names_of("svc", "a", i, 1));
+  }
+}
+
+TEST(HttpTransport, CompressesWithZstdWhereAskedTo) {
+  HttpPeer peer(accept_all);
+  for (const OtlpProtocol protocol : {OtlpProtocol::http_protobuf, OtlpProtocol::http_json}) {
+    auto options = options_for(protocol, peer.url());
+    options.otlp.compression = OtlpCompression::zstd;
+    ExporterUnderTest exporter(options);
+    exporter.take(spans_of("a", 0, 1, 10'000), 1);
+    ASSERT_TRUE(exporter.until_flushed());
+    const HttpRequest request = peer.requests().back();
+    EXPECT_THAT(request.headers, Contains(Pair("content-encoding", "zstd")));
+    EXPECT_LT(request.body.size(), 1'000u);
+    std::string plain(20'000, '\0');
+    plain.resize(ZSTD_decompress(plain.data(), plain.size(), request.body.data(), request.body.size()));
+    const bool json = protocol == OtlpProtocol::http_json;
+    EXPECT_EQ(spans_in(json ? otlp::traces_from_json(plain) : plain), names_of("svc", "a", 0, 1));
   }
 }
 

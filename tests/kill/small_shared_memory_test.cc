@@ -79,7 +79,7 @@ TEST(SmallSharedMemory, FullOfOthersMeansPrivateMemory) {
 
 // Room for the file and the first thread's ring, not for a second one.
 TEST(SmallSharedMemory, LaterMeansDropsOfThatThread) {
-  const SmallMemory memory("3m");
+  const SmallMemory memory("4500k");
   LENS_SKIP_WITHOUT(memory);
   const RunPlace place;
   const std::string errors = errors_of(place, memory.path(), [] {

@@ -138,7 +138,7 @@ TEST_F(DamagedFile, SaysWhatCannotBeRead) {
   EXPECT_THAT(said(read_with(offsetof(FileHeader, version), 77u)), HasSubstr("version 77"));
   EXPECT_THAT(said(read_with(offsetof(FileHeader, rings_offset), most)), HasSubstr("ring 1: cannot be read"));
   EXPECT_THAT(said(read_with(offsetof(FileHeader, names_used), most)), HasSubstr("of the names only"));
-  EXPECT_THAT(said(read_with(offsetof(FileHeader, batch_bytes), most)), HasSubstr("the batch cannot be read"));
+  EXPECT_THAT(said(read_with(offsetof(FileHeader, batch_bytes), most)), HasSubstr("a batch cannot be read"));
   EXPECT_THAT(said(read_with(offsetof(FileHeader, batch_bytes), std::uint64_t{5000})), HasSubstr("batch"));
   EXPECT_THAT(said(read_with(offsetof(FileHeader, resource_bytes), most)), HasSubstr("the resource cannot be read"));
   EXPECT_THAT(said(read_with(offsetof(FileHeader, redaction_bytes), most)), HasSubstr("redact"));
@@ -183,7 +183,7 @@ TEST_F(DamagedFile, NamesEnvelopeAndBatchWithAnyByteChangedAreRead) {
   flip_every_byte(header().names_offset, header().names_used.load());
   flip_every_byte(header().envelope_offset, header().resource_bytes + header().scope_bytes + header().redaction_bytes,
                   3);
-  flip_every_byte(header().batch_offset, header().batch_bytes.load(), 5);
+  flip_every_byte(header().batch_offset, header().batch_bytes[0].load(), 5);
 }
 
 TEST_F(DamagedFile, CutOffAnywhereIsRead) {

@@ -23,7 +23,7 @@ TEST(OtlpConfig, Defaults) {
   EXPECT_EQ(config.otlp_traces.protocol, OtlpProtocol::grpc);
   EXPECT_EQ(config.otlp_traces.endpoint, "");
   EXPECT_EQ(config.otlp_traces.timeout, milliseconds(10'000));
-  EXPECT_FALSE(config.otlp_traces.gzip);
+  EXPECT_EQ(config.otlp_traces.compression, OtlpCompression::none);
   EXPECT_EQ(config.span_batch.schedule_delay, milliseconds(5'000));
   EXPECT_EQ(config.log_batch.schedule_delay, milliseconds(1'000));
   EXPECT_EQ(config.span_batch.export_timeout, milliseconds(30'000));
@@ -52,12 +52,22 @@ TEST(OtlpConfig, TheGeneralFormReachesEverySignal) {
     EXPECT_EQ(otlp->protocol, OtlpProtocol::http_protobuf);
     EXPECT_THAT(otlp->headers, ElementsAre(Pair("authorization", "Bearer x"), Pair("a", "b")));
     EXPECT_EQ(otlp->timeout, milliseconds(30));
-    EXPECT_TRUE(otlp->gzip);
+    EXPECT_EQ(otlp->compression, OtlpCompression::gzip);
     EXPECT_EQ(otlp->certificate, "ca.pem");
     EXPECT_EQ(otlp->client_key, "key.pem");
     EXPECT_EQ(otlp->client_certificate, "client.pem");
     EXPECT_TRUE(otlp->insecure);
   }
+}
+
+TEST(OtlpConfig, ZstdIsForHttp) {
+  Environment environment{{"OTEL_EXPORTER_OTLP_COMPRESSION", "zstd"},
+                          {"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"},
+                          {"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/protobuf"}};
+  const Config config = Config::from_env();
+  EXPECT_EQ(config.standard.otlp_traces.compression, OtlpCompression::none);
+  EXPECT_EQ(config.standard.otlp_metrics.compression, OtlpCompression::zstd);
+  EXPECT_THAT(config.warnings, testing::Contains(testing::HasSubstr("OTEL_EXPORTER_OTLP_COMPRESSION: \"zstd\"")));
 }
 
 TEST(OtlpConfig, TheFormOfOneSignalWinsForThatSignalAlone) {

@@ -94,7 +94,7 @@ class Collector : public assemble::SpanSink {
         element_id.id = 0;
       }
       if (element_id.id == 0) {
-        problems.push_back(fmt::format("the last {} bytes of the batch cannot be understood", batch.size()));
+        problems.push_back(fmt::format("the last {} bytes of a batch cannot be understood", batch.size()));
         return;
       }
       batch.remove_prefix(element.size());
@@ -179,7 +179,8 @@ Recovery write_what_is_left(RingFile& rings, const RingFileFacts& facts) {
   const std::string name = fmt::format("rank{}-{}-{}", facts.rank, facts.start_unix_ns / 1'000'000, facts.pid);
   assemble::Assembler assembler(rings.keys(), rings.time_line());
   Collector collector(rings, assembler, recovery.problems);
-  collector.take_batch(rings.read_batch(recovery.problems), recovery.problems);
+  for (std::size_t number = 0; number < record::batch_count; ++number)
+    collector.take_batch(rings.read_batch(number, recovery.problems), recovery.problems);
   const std::uint64_t last_ticks = rings.feed(assembler, collector, recovery.problems);
   assembler.truncate_open(last_ticks, reason, collector);
   if (const std::uint64_t unknown = rings.unknown_name_count(); unknown > 0)

@@ -266,9 +266,10 @@ std::string RingFile::read_section(const char* what, std::uint64_t offset, std::
   return content;
 }
 
-std::string RingFile::read_batch(std::vector<std::string>& problems) const {
-  const std::uint64_t bytes = header().batch_bytes.load(std::memory_order_acquire);
-  return read_section("the batch", header().batch_offset, bytes, problems);
+std::string RingFile::read_batch(std::size_t number, std::vector<std::string>& problems) const {
+  const std::uint64_t bytes = header().batch_bytes[number].load(std::memory_order_acquire);
+  if (bytes == 0) return {};
+  return read_section("a batch", header().batch_offset + number * header().batch_room, bytes, problems);
 }
 
 std::string RingFile::read_resource(std::vector<std::string>& problems) const {

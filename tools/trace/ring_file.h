@@ -61,8 +61,8 @@ class RingFile {
   /// Returns the latest ticks seen; `problems` gets what could not be read.
   std::uint64_t feed(assemble::Assembler& assembler, assemble::SpanSink& sink, std::vector<std::string>& problems);
 
-  /// Spans that wait for export, as encoded elements; and the parts of a request around them.
-  std::string read_batch(std::vector<std::string>& problems) const;
+  /// Spans that are not exported yet, as encoded elements; and the parts of a request around them.
+  std::string read_batch(std::size_t number, std::vector<std::string>& problems) const;
   std::string read_resource(std::vector<std::string>& problems) const;
   std::string read_scope(std::vector<std::string>& problems) const;
   /// The keys whose text is to be redacted.
