@@ -37,6 +37,7 @@ class [[nodiscard]] TelemetryHandle {
     if (this != &other) {
       shutdown();
       session_ = std::move(other.session_);
+      final_counters_ = other.final_counters_;
     }
     return *this;
   }
@@ -53,11 +54,13 @@ class [[nodiscard]] TelemetryHandle {
   /// set-up is legal again.
   LENS_API void shutdown(std::chrono::milliseconds timeout = {}) noexcept;
 
+  /// After shutdown: as they stood at its end.
   LENS_API TelemetryCounters counters() const noexcept;
 
  private:
   friend LENS_API TelemetryHandle setup_telemetry(const Config&, const Rank&, const ResourceAttributes&);
-  std::shared_ptr<class Session> session_;
+  std::shared_ptr<class Session> session_;  // none once shut down
+  TelemetryCounters final_counters_;
 };
 
 /// Decides from the configuration whether this rank exports and starts if so; a no-op unless enabled.

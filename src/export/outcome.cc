@@ -105,7 +105,19 @@ std::string wrong_protocol(const Endpoint& endpoint, OtlpProtocol protocol) {
          "HTTP port (4318)";
 }
 
+/// A gRPC server refuses a message as soon as it has read its length, and takes no more of it. libcurl 7.88 then gives
+/// up without the answer. No collector can be set to refuse less than a mebibyte, and few requests are larger.
+bool was_closed_for_size(const Response& response) {
+  constexpr std::uint64_t least_limit_bytes = 1 << 20;
+  return response.curl_code == CURLE_HTTP2_STREAM && response.request_bytes > least_limit_bytes &&
+         response.sent_bytes < response.request_bytes;
+}
+
 Outcome unanswered(const Response& response, const Endpoint& endpoint, OtlpProtocol protocol) {
+  if (was_closed_for_size(response))
+    return {.kind = Kind::too_large,
+            .message = endpoint.url + " did not take all of a large request (" +
+                       std::to_string(response.request_bytes) + " bytes)"};
   Outcome outcome{.kind = Kind::retry, .message = with("cannot reach " + endpoint.url, response.error)};
   // To libcurl, a server of HTTP/1.1 has said nothing where it expects HTTP/2.
   const bool nothing_in_http2 = protocol == OtlpProtocol::grpc && response.curl_code == CURLE_GOT_NOTHING;
@@ -114,6 +126,11 @@ Outcome unanswered(const Response& response, const Endpoint& endpoint, OtlpProto
     case CURLE_HTTP2:                 // no frame of HTTP/2
     case CURLE_WEIRD_SERVER_REPLY:
       outcome.message = wrong_protocol(endpoint, protocol) + " (" + one_line(response.error) + ")";
+      break;
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:  // a server of HTTP/1.1 may close before its answer is read
+      if (protocol == OtlpProtocol::grpc && !response.answered)
+        outcome.message += "; is this the collector's gRPC port (4317)?";
       break;
     case CURLE_SSL_CONNECT_ERROR:
       outcome.message += "; if the collector takes connections without TLS, write http:// before the endpoint";

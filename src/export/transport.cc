@@ -267,6 +267,10 @@ Transport::Settled Transport::settle(void* handle, int code) {
   response.curl_code = code;
   if (code != CURLE_OK)
     response.error = transfer->error[0] ? transfer->error : curl_easy_strerror(static_cast<CURLcode>(code));
+  curl_off_t sent_bytes = 0;
+  curl_easy_getinfo(handle, CURLINFO_SIZE_UPLOAD_T, &sent_bytes);
+  response.sent_bytes = static_cast<std::uint64_t>(sent_bytes);
+  response.request_bytes = transfer->body.bytes.size();
   curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &response.http_status);
   long http = 0;
   curl_easy_getinfo(handle, CURLINFO_HTTP_VERSION, &http);

@@ -25,8 +25,9 @@ namespace lens::exporting {
 struct Response {
   int curl_code = 0;
   std::string error = {};
-  bool answered = false;   // something of an answer has come
-  bool too_large = false;  // the answer exceeded most_response_bytes, and was cut off
+  std::uint64_t request_bytes = 0, sent_bytes = 0;  // of the body
+  bool answered = false;                            // something of an answer has come
+  bool too_large = false;                           // the answer exceeded most_response_bytes, and was cut off
   long http_status = 0;
   int http_major = 0;
   std::string content_type = {}, retry_after = {}, location = {};

@@ -67,6 +67,12 @@ class Writer {
     }
     json_ += '{';
     for (const JsonField& field : schema.fields) write_field(field, occurrences, depth);
+    // Some readers want the list of a message that is nothing but a list, even where it is empty.
+    const bool is_list = schema.fields.size() == 1 && schema.fields[0].repeated;
+    if (is_list && occurrences.empty()) {
+      write_name(schema.fields[0]);
+      json_ += "[]";
+    }
     json_ += '}';
   }
 

@@ -244,6 +244,7 @@ bool make_room_about(Position position, std::uint64_t bytes, RecordKind kind) no
 }
 
 void set_status(Position position, StatusCode code, std::string_view message) noexcept {
+  if (code != StatusCode::error) message = {};  // OpenTelemetry lets nothing else be described
   const TextItem item(0, message, ItemType::status, static_cast<std::uint8_t>(code));
   append_about(position, RecordKind::status, std::uint32_t(position), true, item);
 }

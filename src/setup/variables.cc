@@ -132,8 +132,8 @@ const Variable table[] = {
     {prefixed, "SHM_DIR", "", "path", "/dev/shm/lens-{user id}",
      "Where the rings live, readable from outside; set to nothing: private memory.", set<&Config::shm_dir>, nullptr,
      true},
-    {prefixed, "RUN_ID", "", "text", "derived from the launcher", "Names the run, in at most 127 bytes; the same on all its ranks.",
-     set<&Config::run_id>},
+    {prefixed, "RUN_ID", "", "text", "derived from the launcher",
+     "Names the run, in at most 127 bytes; the same on all its ranks.", set<&Config::run_id>},
     {prefixed, "USER_ID", "", "text", "", "Resource attribute `nemo.user.id`.", set<&Config::user_id>},
 
     {standard, "OTEL_SERVICE_NAME", "", "text", "nemo", "Resource attribute `service.name`.",

@@ -142,7 +142,9 @@ void Session::shutdown(std::chrono::milliseconds timeout) noexcept {
   record::Recorder::instance().stop();
   if (!pipeline_) return;
   const auto deadline = std::chrono::steady_clock::now() + timeout;
-  if (pipeline_->stop(deadline)) {
+  const bool stopped = pipeline_->stop(deadline);
+  final_counters_ = counters();
+  if (stopped) {
     record::Recorder::instance().close_file();
   } else {
     // Stuck in its destination: it keeps what it works on, and what it did not send stays in the file of rings.
@@ -151,6 +153,7 @@ void Session::shutdown(std::chrono::milliseconds timeout) noexcept {
 }
 
 TelemetryCounters Session::counters() const noexcept {
+  if (final_counters_) return *final_counters_;
   if (!pipeline_) return {};
   const record::Counters& counters = record::Recorder::instance().counters();
   return {counters.spans_recorded, counters.spans_exported, counters.spans_dropped, counters.spans_truncated};

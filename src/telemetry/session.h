@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 
 #include "lens/telemetry.h"
 #include "src/setup/plan.h"
@@ -36,6 +37,7 @@ class Session {
   Config config_;
   std::atomic<bool> shut_down_{false};
   std::unique_ptr<telemetry::Pipeline> pipeline_;
+  std::optional<TelemetryCounters> final_counters_;  // once shut down: the file that counts is closed then
 };
 
 }  // namespace lens

@@ -134,13 +134,14 @@ bool TelemetryHandle::force_flush(std::chrono::milliseconds timeout) noexcept {
 void TelemetryHandle::shutdown(std::chrono::milliseconds timeout) noexcept {
   if (!session_) return;
   session_->shutdown(timeout);
+  final_counters_ = session_->counters();
   end_draining();
   stop_watching();
   session_.reset();
 }
 
 TelemetryCounters TelemetryHandle::counters() const noexcept {
-  return session_ ? session_->counters() : TelemetryCounters{};
+  return session_ ? session_->counters() : final_counters_;
 }
 
 bool graceful_drain(std::chrono::milliseconds timeout) noexcept {

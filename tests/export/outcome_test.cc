@@ -130,5 +130,18 @@ TEST(Outcome, WhatWasNeverAnsweredIsRetried) {
   }
 }
 
+TEST(Outcome, AStreamClosedWithinALargeRequestMeansTooLarge) {
+  Response response;
+  response.curl_code = CURLE_HTTP2_STREAM;
+  response.request_bytes = 5 << 20;
+  response.sent_bytes = 65535;
+  EXPECT_EQ(of_grpc(response).kind, Kind::too_large);
+  response.sent_bytes = response.request_bytes;
+  EXPECT_EQ(of_grpc(response).kind, Kind::retry);
+  response.request_bytes = 512 << 10;
+  response.sent_bytes = 0;
+  EXPECT_EQ(of_grpc(response).kind, Kind::retry);
+}
+
 }  // namespace
 }  // namespace lens::exporting

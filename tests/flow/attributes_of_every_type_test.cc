@@ -174,7 +174,7 @@ TEST(Status, IsWhatTheProgramSetLast) {
   const RecordedTrace trace = record([] {
     auto ok = managed_span(SpanGroup::step, "ok");
     ok.set_status(StatusCode::error, "not yet");
-    ok.set_status(StatusCode::ok);
+    ok.set_status(StatusCode::ok, "only errors are described");
     auto failed = managed_span(SpanGroup::step, "failed");
     failed.set_status(StatusCode::error, "loss is NaN");
   });

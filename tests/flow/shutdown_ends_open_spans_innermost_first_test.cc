@@ -26,6 +26,7 @@ TEST(Shutdown, EndsOpenSpansInnermostFirst) {
   { auto ended = managed_span(SpanGroup::step, "ended"); }
   telemetry.shutdown();
   telemetry.shutdown();
+  EXPECT_EQ(telemetry.counters().spans_exported, 4u);
   EXPECT_FALSE(managed_span(SpanGroup::step, "late"));
   EXPECT_FALSE(span_cm("late"));
   inner->set(attribute("late", true));

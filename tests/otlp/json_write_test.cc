@@ -55,6 +55,7 @@ TEST(JsonWrite, writes_every_kind_of_value) {
   EXPECT_EQ(value_json(varint_field(3, -9007199254740993)), R"("intValue":"-9007199254740993")");
   EXPECT_EQ(value_json(bytes_field(5, bytes_field(1, varint_field(3, 1)))),
             R"("arrayValue":{"values":[{"intValue":"1"}]})");
+  EXPECT_EQ(value_json(bytes_field(5, "")), R"("arrayValue":{"values":[]})");
   EXPECT_EQ(value_json(bytes_field(6, bytes_field(1, integer_attribute("n", 1)))),
             R"("kvlistValue":{"values":[{"key":"n","value":{"intValue":"1"}}]})");
   EXPECT_EQ(value_json(""), "");
