@@ -10,6 +10,7 @@
 #include "bench/recording.h"
 #include "bench/sites.h"
 #include "src/assemble/assembler.h"
+#include "src/export/compression.h"
 #include "src/record/clock.h"
 #include "src/record/names.h"
 
@@ -67,7 +68,8 @@ void assemble_spans(benchmark::State& state, bool compress) {
     assembler.end_cycle(sink);
     bytes = sink.out.size();
     if (compress)
-      bytes = ZSTD_compressCCtx(context, compressed.data(), compressed.size(), sink.out.data(), sink.out.size(), 1);
+      bytes = ZSTD_compressCCtx(context, compressed.data(), compressed.size(), sink.out.data(), sink.out.size(),
+                                exporting::zstd_level);
   }
   ZSTD_freeCCtx(context);
   if (sink.count != std::uint64_t(state.iterations())) state.SkipWithError("spans are missing");

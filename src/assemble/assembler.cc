@@ -163,7 +163,7 @@ void Assembler::describe(OpenSpan& span, Position position, const RecordHeader& 
   span.is_activation = header.kind() == RecordKind::activate;
   span.is_started = header.kind() == RecordKind::start;
   span.start_monotonic_ns = time_.monotonic_ns(header.ticks);
-  span.start_unix_ns = time_.unix_ns(header.ticks);
+  span.start_unix_ns = time_.unix_of(span.start_monotonic_ns);
   if (placement.has_time) {
     const std::int64_t earlier_ns = wrapping_difference(placement.unix_ns, span.start_unix_ns);
     span.start_monotonic_ns = wrapping_sum(span.start_monotonic_ns, earlier_ns);
@@ -218,8 +218,9 @@ void Assembler::finish(OpenSpan& span, std::int64_t end_monotonic_ns, std::span<
   // The end is the start and what passed in between: neither a step of the system clock nor a counter that began anew
   // makes a negative duration. Only times that the program gave can be inverted.
   std::int64_t duration_ns = std::max<std::int64_t>(wrapping_difference(end_monotonic_ns, span.start_monotonic_ns), 0);
-  if (const Placement placement = placement_of(items); placement.has_time)
-    duration_ns = wrapping_difference(placement.unix_ns, span.start_unix_ns);
+  if (!items.empty())
+    if (const Placement placement = placement_of(items); placement.has_time)
+      duration_ns = wrapping_difference(placement.unix_ns, span.start_unix_ns);
   sink.on_span(record_of(span, duration_ns));
 }
 

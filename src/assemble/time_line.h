@@ -51,9 +51,8 @@ class TimeLine {
     const double passed = double(std::int64_t(ticks - from_.ticks)) * ns_per_tick_;
     return wrapping_sum(from_.monotonic_ns, std::int64_t(std::clamp(passed, -most, most)));
   }
-  std::int64_t unix_ns(std::uint64_t ticks) const noexcept {
-    return wrapping_sum(monotonic_ns(ticks), unix_offset_ns_);
-  }
+  std::int64_t unix_of(std::int64_t monotonic_ns) const noexcept { return wrapping_sum(monotonic_ns, unix_offset_ns_); }
+  std::int64_t unix_ns(std::uint64_t ticks) const noexcept { return unix_of(monotonic_ns(ticks)); }
   double ns_per_tick() const noexcept { return ns_per_tick_; }
 
  private:

@@ -9,7 +9,6 @@ namespace {
 
 constexpr int gzip_window_bits = 15 + 16;  // the largest window; 16 asks for gzip's header and not zlib's
 constexpr int memory_level = 8;
-constexpr int zstd_level = 1;
 
 Bytef* input(std::string_view bytes) { return reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data())); }
 

@@ -61,9 +61,10 @@ inline std::size_t payload_bytes(const detail::ItemHeader& header, const std::by
   return static_cast<std::size_t>(end - payload);  // of a later version: nothing behind it can be read
 }
 
-/// Calls `visit(header, payload)` for each item that lies whole within `items`.
+/// Calls `visit(header, payload)` for each item that lies whole within `items`, as long as it returns true. False when
+/// it did not.
 template <class Visit>
-void for_each_item(std::span<const std::byte> items, Visit&& visit) {
+inline bool for_each_item(std::span<const std::byte> items, Visit&& visit) {
   const std::byte* at = items.data();
   const std::byte* const end = at + items.size();
   while (end - at >= std::ptrdiff_t(sizeof(detail::ItemHeader))) {
@@ -71,10 +72,11 @@ void for_each_item(std::span<const std::byte> items, Visit&& visit) {
     std::memcpy(&header, at, sizeof header);
     at += sizeof header;
     const std::size_t bytes = payload_bytes(header, at, end);
-    if (bytes > static_cast<std::size_t>(end - at)) return;
-    visit(header, at);
+    if (bytes > static_cast<std::size_t>(end - at)) return true;
+    if (!visit(header, at)) return false;
     at += bytes;
   }
+  return true;
 }
 
 }  // namespace lens::otlp

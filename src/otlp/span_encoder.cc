@@ -97,6 +97,21 @@ std::byte* put_scalar(std::byte* at, ItemType type, std::uint64_t word) noexcept
   }
 }
 
+/// How many bytes `put_scalar` writes.
+std::size_t scalar_bytes(ItemType type, std::uint64_t word) noexcept {
+  switch (type) {
+    case ItemType::boolean: return 2;
+    case ItemType::floating: return 9;
+    case ItemType::unsigned_integer:
+      if (word > std::uint64_t(std::numeric_limits<std::int64_t>::max())) {
+        char digits[max_digits];
+        return 2 + static_cast<std::size_t>(std::to_chars(digits, digits + max_digits, word).ptr - digits);
+      }
+      [[fallthrough]];
+    default: return 1 + varint_bytes(word);
+  }
+}
+
 constexpr std::string_view truncation_mark = "nemo.span.truncated";
 constexpr std::string_view inversion_mark = "nemo.span.inverted";
 
@@ -143,50 +158,74 @@ bool SpanEncoder::Attributes::replace(const Item& item) noexcept {
   return false;
 }
 
-std::string_view SpanEncoder::valid_text(std::string_view text) {
+std::string_view SpanEncoder::valid_text_slowly(std::string_view text) {
   if (base::is_utf8(text)) [[likely]]
     return text;
   repaired_ = base::repaired_utf8(text);
   return repaired_;
 }
 
+// What differs from span to span comes last and in one piece, most of it random: a compressor finds the rest of one
+// span after the other as one long match. Receivers take fields in any order.
 void SpanEncoder::encode(const SpanRecord& span, base::Buffer& out) {
+  const std::size_t begin = open_message(out, field::scope_spans_spans);
+  const Field& name = fragment(span.name).name;
+  out.written_to(name.put(out.room(name.bytes.size())));
+  parts_.kind.payload = nullptr;
+  const bool is_plain = span.later.empty() && !span.truncated && span.end_unix_ns >= span.start_unix_ns;
+  const std::size_t attributes = out.size();
+  if (!is_plain || !put_plain_attributes(out, span.items)) [[unlikely]] {
+    out.shrink_to(attributes);
+    put_parts(out, span);
+  }
+  put_identity_and_times(out, span);
+  close_message(out, begin);
+}
+
+void SpanEncoder::put_identity_and_times(base::Buffer& out, const SpanRecord& span) {
+  constexpr std::size_t most_bytes = 96;
+  std::byte* at = out.room(most_bytes);
+  at = put_varint(put_tag(at, field::span_id, bytes_type), 8);
+  at = put_raw(at, span.span);
+  at = put_varint(put_tag(at, field::kind, varint_type), parts_.kind.payload ? word_at(parts_.kind.payload) : 1);
+  std::uint32_t flags = span.flags;
+  if (span.parent != 0) {
+    at = put_varint(put_tag(at, field::parent_span_id, bytes_type), 8);
+    at = put_raw(at, span.parent);
+    flags |= parent_remoteness_known | (span.parent_is_remote ? parent_is_remote : 0);
+  }
+  at = put_flags(at, field::flags, flags);
+  at = put_varint(put_tag(at, field::trace_id, bytes_type), 16);
+  at = put_raw(put_raw(at, span.trace.high), span.trace.low);
+  at = put_fixed64(at, field::end, static_cast<std::uint64_t>(std::max(span.end_unix_ns, span.start_unix_ns)));
+  out.written_to(put_fixed64(at, field::start, static_cast<std::uint64_t>(span.start_unix_ns)));
+}
+
+// Nearly all spans: attributes and nothing else, each key once. They are written as they are read.
+__attribute__((flatten)) bool SpanEncoder::put_plain_attributes(base::Buffer& out, std::span<const std::byte> items) {
+  std::uint64_t seen = 0;  // keys, by their lower bits
+  std::size_t left = limits_.attributes;
+  return for_each_item(items, [&](const ItemHeader& header, const std::byte* payload) {
+    const std::uint64_t bit = std::uint64_t{1} << (header.key & 63);
+    if (header.type >= ItemType::position || (seen & bit) != 0 || left-- == 0) return false;
+    seen |= bit;
+    put_attribute(out, field::attributes, {header, payload});
+    return true;
+  });
+}
+
+void SpanEncoder::put_parts(base::Buffer& out, const SpanRecord& span) {
   parts_.attributes.clear();
   parts_.events.clear();
   parts_.links.clear();
-  parts_.kind.payload = nullptr;
   parts_.status.payload = nullptr;
   parts_.lost = {};
   collect(span.items);
   if (!span.later.empty()) collect_later(span.later);
-
-  const std::size_t begin = open_message(out, field::scope_spans_spans);
-  const Fragment& name = fragment(span.name);
-  constexpr std::size_t fixed_bytes = 96;
-  std::byte* at = out.room(fixed_bytes + name.name.bytes.size());
-  at = put_varint(put_tag(at, field::trace_id, bytes_type), 16);
-  at = put_raw(put_raw(at, span.trace.high), span.trace.low);
-  at = put_varint(put_tag(at, field::span_id, bytes_type), 8);
-  at = put_raw(at, span.span);
-  if (span.parent != 0) {
-    at = put_varint(put_tag(at, field::parent_span_id, bytes_type), 8);
-    at = put_raw(at, span.parent);
-  }
-  at = name.name.put(at);
-  at = put_varint(put_tag(at, field::kind, varint_type), parts_.kind.payload ? word_at(parts_.kind.payload) : 1);
-  at = put_fixed64(at, field::start, static_cast<std::uint64_t>(span.start_unix_ns));
-  at = put_fixed64(at, field::end, static_cast<std::uint64_t>(std::max(span.end_unix_ns, span.start_unix_ns)));
-  out.written_to(at);
-
   put_span_attributes(out, span);
   if (!parts_.events.empty() || span.truncated || parts_.lost.events > 0) put_events(out, span);
   if (!parts_.links.empty() || parts_.lost.links > 0) put_links(out);
   if (parts_.status.payload) put_status(out);
-
-  std::uint32_t flags = span.flags;
-  if (span.parent != 0) flags |= parent_remoteness_known | (span.parent_is_remote ? parent_is_remote : 0);
-  out.written_to(put_flags(out.room(8), field::flags, flags));
-  close_message(out, begin);
 }
 
 void SpanEncoder::collect(std::span<const std::byte> items) {
@@ -212,6 +251,7 @@ void SpanEncoder::collect(std::span<const std::byte> items) {
           parts_.attributes.set(item);
         }
     }
+    return true;
   });
 }
 
@@ -233,6 +273,7 @@ void SpanEncoder::collect_later(std::span<const std::byte> records) {
       Event event{header.reference, header.ticks, {}};
       for_each_item(items, [&](const ItemHeader& item, const std::byte* payload) {
         if (item.type != ItemType::position) event.attributes.set(Item{item, payload});
+        return true;
       });
       parts_.events.push_back(std::move(event));
     } else {
@@ -263,21 +304,22 @@ void SpanEncoder::put_attribute(base::Buffer& out, std::uint32_t number, const I
   if (is_array(item.header.type)) return put_array_attribute(out, number, key, item);
 
   // AnyValue with a scalar: few bytes, so all lengths but the key's take one byte.
-  std::byte value[max_scalar_bytes];
-  const std::byte* end = put_scalar(value, item.header.type, word_at(item.payload));
-  const auto value_bytes = static_cast<std::size_t>(end - value);
+  const std::uint64_t word = word_at(item.payload);
+  const std::size_t value_bytes = scalar_bytes(item.header.type, word);
   const std::size_t bytes = key.key.size + 2 + value_bytes;
   std::byte* at = out.room(bytes + Field::short_bytes + 1 + max_varint_bytes);
   at = put_varint(put_tag(at, number, bytes_type), bytes);
   at = key.key.put(at);
   at = put_varint(put_tag(at, field::value, bytes_type), value_bytes);
-  out.written_to(put_raw(at, text_at(value, value_bytes)));
+  out.written_to(put_scalar(at, item.header.type, word));
 }
 
 void SpanEncoder::put_text_attribute(base::Buffer& out, std::uint32_t number, const Fragment& key,
                                      std::string_view text) {
-  text = key.redacted ? std::string_view("[REDACTED]")
-                      : base::first_characters(valid_text(text), limits_.value_characters);
+  if (key.redacted) [[unlikely]]
+    text = "[REDACTED]";
+  else
+    text = limited(valid_text(text));
   const std::size_t value_bytes = bytes_field_bytes(text.size());
   const std::size_t bytes = key.key.size + bytes_field_bytes(value_bytes);
   std::byte* at = out.room(bytes + Field::short_bytes + 1 + max_varint_bytes);
@@ -299,7 +341,7 @@ void SpanEncoder::put_array_attribute(base::Buffer& out, std::uint32_t number, c
       std::uint32_t size;
       std::memcpy(&size, element, 4);
       std::string_view text = key.redacted ? "[REDACTED]" : valid_text(text_at(element + 4, size));
-      text = base::first_characters(text, limits_.value_characters);
+      text = limited(text);
       out.written_to(put_bytes(out.room(bytes_field_bytes(text.size())), field::string_value, text));
       element += detail::padded(4 + std::uint64_t{size});
     } else {

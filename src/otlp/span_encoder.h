@@ -19,6 +19,7 @@
 
 #include "lens/recorder.h"
 #include "src/base/buffer.h"
+#include "src/base/utf8.h"
 #include "src/model/identity.h"
 
 namespace lens::otlp {
@@ -71,7 +72,10 @@ class SpanEncoder {
     static constexpr std::size_t short_bytes = 48;
     std::string bytes;
     std::byte* put(std::byte* at) const noexcept {
-      std::memcpy(at, bytes.data(), size <= short_bytes ? short_bytes : size);
+      if (size <= short_bytes) [[likely]]
+        std::memcpy(at, bytes.data(), short_bytes);
+      else
+        std::memcpy(at, bytes.data(), size);
       return at + size;
     }
     std::size_t size = 0;  // of the field; `bytes` has at least `short_bytes`
@@ -139,6 +143,9 @@ class SpanEncoder {
   void collect(std::span<const std::byte> items);
   void count_lost(detail::RecordKind kind) noexcept;
   void collect_later(std::span<const std::byte> records);
+  bool put_plain_attributes(base::Buffer& out, std::span<const std::byte> items);
+  void put_parts(base::Buffer& out, const SpanRecord& span);
+  void put_identity_and_times(base::Buffer& out, const SpanRecord& span);
   void put_span_attributes(base::Buffer& out, const SpanRecord& span);
   void put_attributes(base::Buffer& out, std::uint32_t field, std::uint32_t dropped_field, const Attributes& attributes,
                       std::size_t limit, std::size_t lost = 0);
@@ -148,7 +155,11 @@ class SpanEncoder {
   void put_events(base::Buffer& out, const SpanRecord& span);
   void put_links(base::Buffer& out);
   void put_status(base::Buffer& out);
-  std::string_view valid_text(std::string_view text);
+  std::string_view valid_text(std::string_view text) { return base::is_ascii(text) ? text : valid_text_slowly(text); }
+  std::string_view valid_text_slowly(std::string_view text);
+  std::string_view limited(std::string_view text) const noexcept {
+    return text.size() <= limits_.value_characters ? text : base::first_characters(text, limits_.value_characters);
+  }
 
   NameSource names_;
   TimeSource times_;

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "lens/recorder.h"
+
 namespace lens::otlp::wire {
 
 enum Type : std::uint32_t { varint_type = 0, fixed64_type = 1, bytes_type = 2, fixed32_type = 5 };
@@ -37,7 +39,11 @@ inline std::byte* put_raw(std::byte* at, T value) noexcept {
 }
 
 inline std::byte* put_raw(std::byte* at, std::string_view bytes) noexcept {
-  if (!bytes.empty()) std::memcpy(at, bytes.data(), bytes.size());
+  constexpr std::size_t worth_a_call = 64;
+  if (bytes.size() < worth_a_call)
+    detail::copy_text(at, bytes.data(), bytes.size());
+  else
+    std::memcpy(at, bytes.data(), bytes.size());
   return at + bytes.size();
 }
 

@@ -14,10 +14,11 @@ namespace {
 std::optional<std::int64_t> iteration_of(const RingFile& rings, std::span<const std::byte> items) {
   std::optional<std::int64_t> iteration;
   otlp::for_each_item(items, [&](const detail::ItemHeader& header, const std::byte* payload) {
-    if (header.type != detail::ItemType::integer && header.type != detail::ItemType::unsigned_integer) return;
+    if (header.type != detail::ItemType::integer && header.type != detail::ItemType::unsigned_integer) return true;
     const std::string_view key = rings.name(header.key);
     if (key == "iteration" || key.ends_with(".iteration"))
       iteration = static_cast<std::int64_t>(otlp::word_at(payload));
+    return true;
   });
   return iteration;
 }
