@@ -7,7 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
+#include <random>
 #include <stdexcept>
 #include <string_view>
 
@@ -29,8 +31,10 @@ inline int listen_on_loopback(int& port) {
   sockaddr_in address = loopback(port);
   socklen_t size = sizeof address;
   if (bind(socket, reinterpret_cast<sockaddr*>(&address), size) != 0 || listen(socket, 16) != 0 ||
-      getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+      getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    close(socket);
     throw std::runtime_error("cannot listen on loopback");
+  }
   port = ntohs(address.sin_port);
   return socket;
 }
@@ -43,11 +47,18 @@ inline int connect_to_loopback(int port) {
   return -1;
 }
 
-/// A port that nobody listens on.
+/// A port that nobody listens on, another one at each call, below those that the system gives to connections: until the
+/// test uses it, nobody else comes upon it.
 inline int free_port() {
-  int port = 0;
-  close(listen_on_loopback(port));
-  return port;
+  static std::atomic<unsigned> next{std::random_device{}()};
+  for (;;) {
+    int port = static_cast<int>(10'000 + next++ % 20'000);
+    try {
+      close(listen_on_loopback(port));
+      return port;
+    } catch (const std::runtime_error&) {  // it is taken
+    }
+  }
 }
 
 inline bool send_all(int socket, std::string_view bytes) {
