@@ -59,6 +59,7 @@ struct LiveCheck : assemble::SpanSink {
     otlp::for_each_item(span.items, [&](const detail::ItemHeader& header, const std::byte* payload) {
       if (header.type == detail::ItemType::integer)
         numbers[rings.name(header.key)] = std::int64_t(otlp::word_at(payload));
+      return true;
     });
     ++spans;
     torn += numbers["check"] != checksum(numbers["thread"], numbers["n"]) || span.end_unix_ns < span.start_unix_ns;
