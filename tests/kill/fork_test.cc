@@ -45,6 +45,30 @@ TEST(Fork, ChildrenRecordWithIdsOfTheirOwn) {
   EXPECT_EQ(place.ring_file_count(), 0u);
 }
 
+// Ranks of one job often begin with one seed, for every generator that the program has.
+TEST(Ids, ComeFromNoSeedOfTheProgram) {
+  const RunPlace place;
+  constexpr int ranks = 4, spans_of_each = 100;
+  for (int rank = 0; rank < ranks; ++rank) {
+    Child child([&] {
+      std::srand(42);
+      srand48(42);
+      auto telemetry = setup_telemetry(place.config(), {.rank = rank, .world_size = ranks});
+      const int before = std::rand();
+      for (int i = 0; i < spans_of_each; ++i) auto span = managed_span(SpanGroup::step, "step");
+      std::srand(42);
+      EXPECT_EQ(std::rand(), before) << "the program's sequence is its own";
+    });
+    EXPECT_EQ(child.wait(), 0);
+  }
+  std::set<std::string> ids;
+  for (const RecordedSpan& span : place.trace().spans) {
+    ids.insert(span.span_id);
+    ids.insert(span.trace_id);
+  }
+  EXPECT_EQ(ids.size(), std::size_t{2 * ranks * spans_of_each});
+}
+
 TEST(Fork, OfAKilledChildLeavesItsSpansToBeRecovered) {
   const RunPlace place;
   Child parent([&] {
