@@ -53,7 +53,9 @@ TEST(Ids, ComeFromNoSeedOfTheProgram) {
     Child child([&] {
       std::srand(42);
       srand48(42);
-      auto telemetry = setup_telemetry(place.config(), {.rank = rank, .world_size = ranks});
+      Config config = place.config();
+      config.export_strategy = "all_ranks";
+      auto telemetry = setup_telemetry(config, {.rank = rank, .world_size = ranks});
       const int before = std::rand();
       for (int i = 0; i < spans_of_each; ++i) auto span = managed_span(SpanGroup::step, "step");
       std::srand(42);
