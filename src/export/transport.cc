@@ -2,7 +2,9 @@
 #include "src/export/transport.h"
 
 #include <curl/curl.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -21,6 +23,8 @@ constexpr std::size_t most_kept_bytes = 64 << 10;
 // How often one poll goes on with transfers that can: each time libcurl moves one buffer's worth.
 constexpr int most_rounds = 16;
 constexpr long upload_buffer_bytes = 128 << 10;
+// Of a connection whose window is shut, when nobody says that it opens.
+constexpr std::chrono::milliseconds http2_tick{1};
 
 struct FreeList {
   void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
@@ -58,8 +62,15 @@ bool can_reuse_plain_http2() {
   return version < 0x075800 || version >= 0x080000;
 }
 
-int open_socket(void*, curlsocktype, curl_sockaddr* address) {
-  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+int open_socket(void* sockets, curlsocktype, curl_sockaddr* address) {
+  const int opened = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  if (opened >= 0) static_cast<std::vector<int>*>(sockets)->push_back(opened);
+  return opened;
+}
+
+int close_socket(void* sockets, curl_socket_t closed) {
+  std::erase(*static_cast<std::vector<int>*>(sockets), closed);
+  return close(closed);
 }
 
 }  // namespace
@@ -94,6 +105,7 @@ struct Transport::Transfer {
   RequestBody body;
   std::size_t sent_bytes = 0;
   bool grpc = false;
+  bool by_kept_connection = false;  // HTTP/2 without TLS, by libcurl 7.88
   std::size_t received_bytes = 0;
   Response response = {};
   char error[CURL_ERROR_SIZE] = {};
@@ -203,6 +215,9 @@ void Transport::configure(Transfer& transfer) {
   curl_easy_setopt(handle, CURLOPT_HEADERDATA, &transfer);
   curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, transfer.error);
   curl_easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, &open_socket);
+  curl_easy_setopt(handle, CURLOPT_OPENSOCKETDATA, &sockets_);
+  curl_easy_setopt(handle, CURLOPT_CLOSESOCKETFUNCTION, &close_socket);
+  curl_easy_setopt(handle, CURLOPT_CLOSESOCKETDATA, &sockets_);
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
   // Giving a transfer up must not wait for its name server.
@@ -212,7 +227,7 @@ void Transport::configure(Transfer& transfer) {
   if (config_.timeout.count() <= 0) curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, 0L);
   if (!endpoint_.unix_socket.empty()) curl_easy_setopt(handle, CURLOPT_UNIX_SOCKET_PATH, endpoint_.unix_socket.c_str());
   if (transfer.grpc) {
-    configure_http2(handle);
+    configure_http2(transfer);
   } else {
     // HTTP/1.1: one connection for each request under way, and no window that every poll must wait for.
     curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
@@ -221,17 +236,17 @@ void Transport::configure(Transfer& transfer) {
   configure_tls(transfer);
 }
 
-void Transport::configure_http2(void* handle) {
-  if (endpoint_.url.starts_with("https:")) {
-    curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
-    curl_easy_setopt(handle, CURLOPT_PIPEWAIT, 1L);
-    return;
-  }
-  curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
-  const bool reuse = can_reuse_plain_http2();
-  curl_easy_setopt(handle, CURLOPT_PIPEWAIT, reuse ? 1L : 0L);
-  curl_easy_setopt(handle, CURLOPT_FRESH_CONNECT, reuse ? 0L : 1L);
-  curl_easy_setopt(handle, CURLOPT_FORBID_REUSE, reuse ? 0L : 1L);
+void Transport::configure_http2(Transfer& transfer) {
+  CURL* handle = transfer.handle.get();
+  const bool tls = endpoint_.url.starts_with("https:");
+  long version = tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
+  const bool keeps_right = tls || can_reuse_plain_http2();
+  transfer.by_kept_connection = !keeps_right && may_keep_plain_http2_;
+  // Where there is a connection it is HTTP/2 already, and needs no knowledge. Where there is none, see begin_anew.
+  if (transfer.by_kept_connection) version = CURL_HTTP_VERSION_2_0;
+  curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, version);
+  curl_easy_setopt(handle, CURLOPT_PIPEWAIT, keeps_right ? 1L : 0L);
+  curl_easy_setopt(handle, CURLOPT_FRESH_CONNECT, keeps_right || transfer.by_kept_connection ? 0L : 1L);
 }
 
 void Transport::configure_tls(Transfer& transfer) {
@@ -242,26 +257,51 @@ void Transport::configure_tls(Transfer& transfer) {
     if (!path->empty()) curl_easy_setopt(transfer.handle.get(), option, path->c_str());
 }
 
+// Not as long as sockets are ready: while libcurl waits for a window of HTTP/2, its socket can always be written.
 std::vector<Transport::Settled> Transport::poll() {
   std::vector<Settled> settled;
-  int running = 0, ready = 1;
-  for (int round = 0; round < most_rounds && ready > 0 && !transfers_.empty(); ++round) {
+  bool moves = true;
+  for (int round = 0; round < most_rounds && moves && !transfers_.empty(); ++round) {
+    int running = 0, left = 0;
+    const std::size_t before = moved_bytes();
     curl_multi_perform(multi_, &running);
-    ready = 0;
-    if (running > 0) curl_multi_poll(multi_, nullptr, 0, 0, &ready);
-    int left = 0;
-    while (const CURLMsg* message = curl_multi_info_read(multi_, &left))
-      if (message->msg == CURLMSG_DONE) settled.push_back(settle(message->easy_handle, message->data.result));
+    moves = moved_bytes() != before;
+    while (const CURLMsg* message = curl_multi_info_read(multi_, &left)) {
+      if (message->msg != CURLMSG_DONE) continue;
+      moves = true;
+      if (auto one = settle(message->easy_handle, message->data.result)) settled.push_back(std::move(*one));
+    }
   }
   return settled;
 }
 
-Transport::Settled Transport::settle(void* handle, int code) {
+std::size_t Transport::moved_bytes() const noexcept {
+  std::size_t bytes = 0;
+  for (const auto& transfer : transfers_) bytes += transfer->sent_bytes + transfer->received_bytes;
+  return bytes;
+}
+
+// A kept connection that had gone: by the new one, libcurl has spoken HTTP/1.1 to a server of HTTP/2.
+bool Transport::begin_anew(Transfer& transfer, int code) {
+  long connections = 0, http = 0;
+  curl_easy_getinfo(transfer.handle.get(), CURLINFO_NUM_CONNECTS, &connections);
+  curl_easy_getinfo(transfer.handle.get(), CURLINFO_HTTP_VERSION, &http);
+  const bool is_http2 = http >= CURL_HTTP_VERSION_2_0;
+  may_keep_plain_http2_ = code == CURLE_OK && is_http2;
+  if (!transfer.by_kept_connection || connections == 0 || may_keep_plain_http2_) return false;
+  transfer.sent_bytes = transfer.received_bytes = 0;
+  transfer.response = {};
+  configure_http2(transfer);
+  return curl_multi_add_handle(multi_, transfer.handle.get()) == CURLM_OK;
+}
+
+std::optional<Transport::Settled> Transport::settle(void* handle, int code) {
   const auto at =
       std::ranges::find_if(transfers_, [&](const auto& transfer) { return transfer->handle.get() == handle; });
+  curl_multi_remove_handle(multi_, handle);
+  if ((*at)->grpc && begin_anew(**at, code)) return std::nullopt;
   const std::unique_ptr<Transfer> transfer = std::move(*at);
   transfers_.erase(at);
-  curl_multi_remove_handle(multi_, handle);
   Settled settled{transfer->id, std::move(transfer->response)};
   Response& response = settled.response;
   response.curl_code = code;
@@ -280,9 +320,15 @@ Transport::Settled Transport::settle(void* handle, int code) {
 }
 
 void Transport::wait(int wake, std::chrono::milliseconds most) {
-  curl_waitfd woken{wake, CURL_WAIT_POLLIN, 0};
-  const auto most_ms = static_cast<int>(std::max<std::int64_t>(most.count(), 0));
-  curl_multi_poll(multi_, &woken, wake >= 0 ? 1 : 0, most_ms, nullptr);
+  most = std::max(most, std::chrono::milliseconds(0));
+  if (config_.protocol != OtlpProtocol::grpc || is_idle()) {
+    curl_waitfd woken{wake, CURL_WAIT_POLLIN, 0};
+    curl_multi_poll(multi_, &woken, wake >= 0 ? 1 : 0, static_cast<int>(most.count()), nullptr);
+    return;
+  }
+  std::vector<pollfd> readable{{wake, POLLIN, 0}};
+  for (const int socket : sockets_) readable.push_back({socket, POLLIN, 0});
+  ::poll(readable.data(), readable.size(), static_cast<int>(std::min(most, http2_tick).count()));
 }
 
 }  // namespace lens::exporting

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,15 +70,19 @@ class Transport {
   struct Headers;
 
   void configure(Transfer& transfer);
-  void configure_http2(void* handle);
+  void configure_http2(Transfer& transfer);
   void configure_tls(Transfer& transfer);
-  Settled settle(void* handle, int code);
+  std::optional<Settled> settle(void* handle, int code);
+  bool begin_anew(Transfer& transfer, int code);
+  std::size_t moved_bytes() const noexcept;
 
   OtlpConfig config_;
   Endpoint endpoint_;
   std::unique_ptr<Headers> headers_;
   void* multi_;
   std::vector<std::unique_ptr<Transfer>> transfers_;
+  std::vector<int> sockets_;           // open ones
+  bool may_keep_plain_http2_ = false;  // a connection that the next request can go by
 };
 
 }  // namespace lens::exporting

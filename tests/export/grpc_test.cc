@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/export/exporter_under_test.h"
+#include "tests/export/fault_proxy.h"
 #include "tests/export/grpc_peer.h"
 #include "tests/export/http_peer.h"
 #include "tests/support/temporary_directory.h"
@@ -58,6 +59,33 @@ TEST(Grpc, SendsManyLargeRequests) {
     for (const std::string& name : spans_in(request.message)) names.push_back(name);
   EXPECT_EQ(names, names_of("svc", "a", 0, batches * spans));
   EXPECT_EQ(exporter.exported(), batches * std::uint64_t{spans});
+}
+
+TEST(Grpc, KeepsItsConnection) {
+  GrpcPeer peer(accept_all);
+  FaultProxy proxy(peer.port(), {});
+  ExporterUnderTest exporter(options_for(OtlpProtocol::grpc, proxy.url()));
+  for (int i = 0; i < 5; ++i) {
+    exporter.take(spans_of("a", i, 1, 200'000), 1);
+    ASSERT_TRUE(exporter.until_flushed());
+  }
+  EXPECT_EQ(exporter.exported(), 5u);
+  EXPECT_EQ(proxy.connections(), 1);
+}
+
+TEST(Grpc, AKeptConnectionThatTheCollectorClosedIsReplacedUnnoticed) {
+  auto first = std::make_unique<GrpcPeer>(accept_all);
+  const int port = first->port();
+  ExporterUnderTest exporter(grpc(port));
+  exporter.take(spans_of("a", 0, 1), 1);
+  ASSERT_TRUE(exporter.until_flushed());
+  first.reset();
+  GrpcPeer second(accept_all, {.address = "127.0.0.1:" + std::to_string(port)});
+  for (int i = 0; i < 3; ++i) exporter.take(spans_of("b", i, 1), 1);
+  ASSERT_TRUE(exporter.until_flushed());
+  EXPECT_EQ(exporter.exported(), 4u);
+  EXPECT_EQ(second.requests().size(), 3u);
+  EXPECT_EQ(exporter.said(), "");
 }
 
 TEST(Grpc, CompressesAndReadsACompressedAnswer) {
