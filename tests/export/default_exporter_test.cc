@@ -6,6 +6,7 @@
 #include "tests/export/exporter_under_test.h"
 #include "tests/export/http_peer.h"
 #include "tests/export/loopback.h"
+#include "tests/kill/child.h"
 #include "tests/support/temporary_directory.h"
 
 namespace lens::tests {
@@ -13,6 +14,8 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+
+using namespace lens::literals;
 
 class DefaultExporter : public testing::Test {
  protected:
@@ -56,6 +59,70 @@ TEST_F(DefaultExporter, SendsWhatIsRecorded) {
   ASSERT_EQ(peer.requests().size(), 2u);
   EXPECT_EQ(spans_in(peer.requests()[1].body).size(), 50u);
   EXPECT_TRUE(said().empty());
+}
+
+TEST_F(DefaultExporter, SendsNothingWhereNothingWasRecorded) {
+  HttpPeer peer([](int, const HttpRequest&) { return answer(200); });
+  config_.standard.otlp_traces.endpoint = peer.url();
+  auto telemetry = setup_telemetry(config_, Rank{});
+  EXPECT_TRUE(telemetry.force_flush());
+  telemetry.shutdown();
+  EXPECT_EQ(peer.connections(), 0);
+}
+
+TEST_F(DefaultExporter, AFullBatchIsSentAtOnceAndTheRestWaits) {
+  HttpPeer peer([](int, const HttpRequest&) { return answer(200); });
+  config_.standard.otlp_traces.endpoint = peer.url();
+  config_.standard.span_batch.schedule_delay = std::chrono::hours(1);
+  auto telemetry = setup_telemetry(config_, Rank{});
+  const std::string text(1000, 'x');
+  constexpr int count = 600;  // more than half a mebibyte
+  for (int i = 0; i < count; ++i) auto span = managed_span(SpanGroup::step, "step", "text_of_length"_a = text);
+  const auto end = std::chrono::steady_clock::now() + 10s;
+  while (telemetry.counters().spans_exported == 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  ASSERT_EQ(peer.requests().size(), 1u);
+  EXPECT_LT(spans_in(peer.requests()[0].body).size(), std::size_t{count});
+  EXPECT_LE(peer.requests()[0].body.size(), 520u << 10);
+}
+
+TEST_F(DefaultExporter, BatchesGrowWhileTheCollectorKeepsFourWaiting) {
+  std::atomic<bool> silent{true};
+  HttpPeer peer([&](int, const HttpRequest&) { return silent ? hang() : answer(200); });
+  config_.standard.otlp_traces.endpoint = peer.url();
+  config_.standard.otlp_traces.timeout = 500ms;
+  config_.standard.span_batch.schedule_delay = 1ms;
+  config_.spool_size_bytes = 0;
+  auto telemetry = setup_telemetry(config_, Rank{});
+  const auto end = std::chrono::steady_clock::now() + 10s;
+  for (std::size_t batches = 1; batches <= 4; ++batches) {
+    record(1);
+    while (peer.requests().size() < batches && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  }
+  record(1000);
+  silent = false;
+  EXPECT_TRUE(telemetry.force_flush(10s));
+  EXPECT_EQ(telemetry.counters().spans_dropped, 0u);
+  std::size_t largest = 0;
+  for (const HttpRequest& request : peer.requests()) largest = std::max(largest, spans_in(request.body).size());
+  EXPECT_GE(largest, 1000u);
+}
+
+TEST_F(DefaultExporter, AForkedChildSendsItsOwnSpansAndNoneOfItsParents) {
+  HttpPeer peer([](int, const HttpRequest&) { return answer(200); });
+  config_.standard.otlp_traces.endpoint = peer.url();
+  config_.standard.span_batch.schedule_delay = std::chrono::hours(1);
+  auto telemetry = setup_telemetry(config_, Rank{});
+  { auto span = managed_span(SpanGroup::step, "before"); }
+  EXPECT_TRUE(telemetry.force_flush());
+  { auto span = managed_span(SpanGroup::step, "parents"); }
+  Child child([] { auto span = managed_span(SpanGroup::step, "childs"); });
+  EXPECT_EQ(child.wait(), 0);
+  telemetry.shutdown();
+  std::vector<std::string> names;
+  for (const HttpRequest& request : peer.requests())
+    for (const std::string& name : spans_in(request.body)) names.push_back(name.substr(name.find('/') + 1));
+  EXPECT_THAT(names, testing::UnorderedElementsAre("before", "parents", "childs"));
+  EXPECT_EQ(peer.connections(), 2) << "one each";
 }
 
 TEST_F(DefaultExporter, ADeadCollectorHoldsNothingUpAndSaysOnceWhatWaits) {

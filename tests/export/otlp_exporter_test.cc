@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include "src/export/compression.h"
 #include "tests/export/exporter_under_test.h"
 #include "tests/export/fault_proxy.h"
 #include "tests/export/grpc_peer.h"
@@ -161,6 +162,17 @@ TEST(OtlpExporter, AHugeAnswerIsCutOff) {
   exporter.take(spans_of("a", 5, 5), 5);
   ASSERT_TRUE(exporter.until_flushed());
   EXPECT_EQ(exporter.exported(), 5u);
+}
+
+TEST(OtlpExporter, AnAnswerThatGrowsWhenItIsUnpackedIsCutOffToo) {
+  const std::string bomb = exporting::gzipped(std::string(8 << 20, '\0')).value();
+  ASSERT_LT(bomb.size(), 64u << 10);
+  HttpPeer http_peer([&](int, const HttpRequest&) { return answer(200, bomb, "Content-Encoding: gzip\r\n"); });
+  ExporterUnderTest exporter(http(http_peer));
+  exporter.take(spans_of("a", 0, 5), 5);
+  ASSERT_TRUE(exporter.until_flushed());
+  EXPECT_EQ(exporter.refused(), 5u);
+  EXPECT_THAT(exporter.said(), HasSubstr("more than 4 MiB"));
 }
 
 // ---- faults of the network, for both transports
