@@ -75,20 +75,21 @@ constexpr std::chrono::milliseconds deadline = 1s;
 Cost cost_of_recording(const Config& config) {
   Cost cost{};
   const std::uint64_t before = private_bytes();
+  const auto growth = [before] { return std::max(private_bytes(), before) - before; };
   auto telemetry = setup_telemetry(config, {.rank = 0, .world_size = 1});
   constexpr int bursts = 400, spans = 1000;
   for (int burst = 0; burst < bursts; ++burst) {
     std::this_thread::sleep_for(1ms);
     for (int i = 0; i < spans; ++i)
       auto span = managed_span(SpanGroup::step, "step", "i"_a = i, "text"_a = "sixteen letters.");
-    cost.private_bytes = std::max(cost.private_bytes, private_bytes() - before);
+    cost.private_bytes = std::max(cost.private_bytes, growth());
   }
   for (const auto& file : std::filesystem::directory_iterator(config.shm_dir)) cost.shared_bytes += file.file_size();
   cost.recorded = telemetry.counters().spans_recorded;
   const auto begin = std::chrono::steady_clock::now();
   telemetry.shutdown(deadline);
   cost.shutdown = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
-  cost.private_bytes = std::max(cost.private_bytes, private_bytes() - before);
+  cost.private_bytes = std::max(cost.private_bytes, growth());
   return cost;
 }
 
