@@ -169,6 +169,8 @@ Transport::Transport(const OtlpConfig& config, Endpoint endpoint)
   std::call_once(once, [] { ready = curl_global_init(CURL_GLOBAL_DEFAULT); });
   multi_ = ready == CURLE_OK ? curl_multi_init() : nullptr;
   if (!multi_) throw std::runtime_error("libcurl cannot be initialised");
+  // One carries all requests. An older one has timed out, which libcurl does not close for that.
+  if (config.protocol == OtlpProtocol::grpc) curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, 1L);
 }
 
 Transport::~Transport() {

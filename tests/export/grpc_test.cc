@@ -73,6 +73,21 @@ TEST(Grpc, KeepsItsConnection) {
   EXPECT_EQ(proxy.connections(), 1);
 }
 
+TEST(Grpc, AConnectionThatFailedIsNotTakenAgain) {
+  GrpcPeer peer(accept_all);
+  FaultProxy proxy(peer.port(), {{Fault::Kind::half_open}});
+  auto options = options_for(OtlpProtocol::grpc, proxy.url());
+  options.otlp.timeout = 300ms;
+  ExporterUnderTest exporter(options);
+  for (int i = 0; i < 4; ++i) {
+    exporter.take(spans_of("a", i, 1), 1);
+    ASSERT_TRUE(exporter.until_flushed());
+  }
+  EXPECT_EQ(exporter.exported(), 4u);
+  EXPECT_EQ(peer.requests().size(), 4u);
+  EXPECT_EQ(proxy.connections(), 2);
+}
+
 TEST(Grpc, AKeptConnectionThatTheCollectorClosedIsReplacedUnnoticed) {
   auto first = std::make_unique<GrpcPeer>(accept_all);
   const int port = first->port();
