@@ -11,3 +11,4 @@
 #include "lens/span_handle.h"
 #include "lens/telemetry.h"
 #include "lens/version.h"
+#include "lens/w3c.h"
