@@ -21,6 +21,8 @@ using std::chrono::steady_clock;
 
 // A ring of 1 MiB takes 9 ms of a thread that records a million spans a second.
 constexpr std::chrono::milliseconds busy_interval{1}, idle_interval{4};
+// This part of a ring, found in one cycle, calls for the next one sooner: 70,000 spans a second.
+constexpr std::uint64_t much = 32;
 // Of the time that shutdown has, what is left for keeping on disk what could not be sent.
 constexpr std::chrono::milliseconds longest_reserve{500};
 constexpr std::string_view truncation_reason = "telemetry was shut down while the span was open";
@@ -155,7 +157,7 @@ void Pipeline::drain() {
     const detail::Position from = std::exchange(drained_[number], heads[number]);
     const std::uint64_t bytes = heads[number] - from;
     if (bytes == 0) continue;
-    busy_ |= bytes > ring.data_bytes / 8;
+    busy_ |= bytes > ring.data_bytes / much;
     assembler_.take(from, {file_.data(number) + (from & (ring.data_bytes - 1)), bytes}, *this);
   }
   assembler_.end_cycle(*this);
