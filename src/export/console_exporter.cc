@@ -20,7 +20,7 @@ void ConsoleExporter::export_spans(Batch batch) {
     if (element.empty()) break;
     spans.remove_prefix(element.size());
     json.clear();
-    otlp::append_traces_json(json, envelope_.request(element));
+    otlp::append_json(json, Signal::traces, envelope_.request(element));
     line = "{\"signal\":\"traces\"," + json.substr(1) + "\n";
     // One write a line, so that lines of several processes on one terminal or pipe stay whole.
     if (!base::write_all(file_, line)) {

@@ -12,14 +12,14 @@ namespace lens::exporting {
 class ConsoleExporter : public Exporter {
  public:
   /// Writes to the file descriptor, which it does not own.
-  ConsoleExporter(int file, otlp::TraceEnvelope envelope, ErrorSink on_error)
+  ConsoleExporter(int file, otlp::Envelope envelope, ErrorSink on_error)
       : file_(file), envelope_(std::move(envelope)), on_error_(std::move(on_error)) {}
 
   void export_spans(Batch batch) override;
 
  private:
   int file_;
-  otlp::TraceEnvelope envelope_;
+  otlp::Envelope envelope_;
   ErrorSink on_error_;
 };
 

@@ -62,10 +62,6 @@ Parts parse(const std::string& endpoint) {
   return parts;
 }
 
-std::string_view signal_name(Signal signal) {
-  return signal == Signal::traces ? "traces" : signal == Signal::metrics ? "metrics" : "logs";
-}
-
 std::string grpc_path(Signal signal) {
   const std::string name(signal_name(signal));
   const std::string service = signal == Signal::traces    ? "TraceService"

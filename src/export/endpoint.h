@@ -5,10 +5,9 @@
 #include <string>
 
 #include "lens/config.h"
+#include "src/model/signal.h"
 
 namespace lens::exporting {
-
-enum class Signal { traces, metrics, logs };
 
 struct Endpoint {
   std::string url = {};          // whole, with the path of the signal

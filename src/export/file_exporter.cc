@@ -28,7 +28,7 @@ void create_directory(const std::string& directory) {
 
 }  // namespace
 
-FileExporter::FileExporter(const FileExporterOptions& options, otlp::TraceEnvelope envelope, ErrorSink on_error)
+FileExporter::FileExporter(const FileExporterOptions& options, otlp::Envelope envelope, ErrorSink on_error)
     : json_(options.json), envelope_(std::move(envelope)), on_error_(std::move(on_error)) {
   create_directory(options.directory);
   const std::string name = "rank" + std::to_string(options.rank) + "-" +
@@ -52,7 +52,7 @@ bool FileExporter::write_request(std::string_view request) {
     return !frame.empty() && write_message(frame);
   }
   json_line_.clear();
-  otlp::append_traces_json(json_line_, request);
+  otlp::append_json(json_line_, Signal::traces, request);
   json_line_ += '\n';
   return write_message(json_line_);
 }

@@ -22,7 +22,7 @@ struct FileExporterOptions {
 
 class FileExporter : public Exporter {
  public:
-  FileExporter(const FileExporterOptions& options, otlp::TraceEnvelope envelope, ErrorSink on_error);
+  FileExporter(const FileExporterOptions& options, otlp::Envelope envelope, ErrorSink on_error);
   ~FileExporter() override;
 
   void export_spans(Batch batch) override;
@@ -35,7 +35,7 @@ class FileExporter : public Exporter {
   bool write_message(std::string_view message);
 
   bool json_;
-  otlp::TraceEnvelope envelope_;
+  otlp::Envelope envelope_;
   ErrorSink on_error_;
   std::string path_;
   std::string status_path_;

@@ -25,7 +25,7 @@ std::string cause_of(const Response& response) {
 
 }  // namespace
 
-OtlpExporter::OtlpExporter(const OtlpExporterOptions& options, otlp::TraceEnvelope envelope, ErrorSink on_error,
+OtlpExporter::OtlpExporter(const OtlpExporterOptions& options, otlp::Envelope envelope, ErrorSink on_error,
                            ErrorSink announce)
     : options_(options),
       envelope_(std::move(envelope)),

@@ -31,7 +31,7 @@ class OtlpExporter : public Exporter {
  public:
   /// `on_error` hears of failures on the way, `announce` what was not delivered in the end. Throws
   /// std::invalid_argument when the endpoint is none.
-  OtlpExporter(const OtlpExporterOptions& options, otlp::TraceEnvelope envelope, ErrorSink on_error,
+  OtlpExporter(const OtlpExporterOptions& options, otlp::Envelope envelope, ErrorSink on_error,
                ErrorSink announce);
 
   void export_spans(Batch batch) override;
@@ -75,7 +75,7 @@ class OtlpExporter : public Exporter {
   bool has_more_to_send();
 
   OtlpExporterOptions options_;
-  otlp::TraceEnvelope envelope_;
+  otlp::Envelope envelope_;
   ErrorSink on_error_, announce_;
   Transport transport_;
   Backoff backoff_;

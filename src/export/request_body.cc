@@ -22,7 +22,7 @@ RequestBody request_body(const TwoPieces& request, OtlpProtocol protocol, OtlpCo
   RequestBody body{request};
   if (protocol == OtlpProtocol::http_json) {
     body.bytes = {};
-    otlp::append_traces_json(body.bytes.head, request.joined());
+    otlp::append_json(body.bytes.head, Signal::traces, request.joined());
   }
   if (compression != OtlpCompression::none) {
     const std::string plain = body.bytes.joined();

@@ -33,32 +33,32 @@ void put_field_head(std::string& out, std::uint32_t field, std::size_t size) {
 
 }  // namespace
 
-std::string encoded_attributes(const ResourceAttributes& attributes, std::uint32_t field) {
-  std::string bytes;
-  protozero::pbf_writer message(bytes);
+void append_attributes(protozero::pbf_writer& message, std::uint32_t field, const ResourceAttributes& attributes) {
   for (const auto& [key, value] : attributes) {
     protozero::pbf_writer entry(message, field);
     entry.add_string(1, key);
     protozero::pbf_writer any(entry, 2);
     std::visit([&any](const auto& alternative) { add_value(any, alternative); }, value);
   }
-  return bytes;
 }
 
-TraceEnvelope::TraceEnvelope(const ResourceAttributes& resource, std::string_view scope_name,
+Envelope::Envelope(const ResourceAttributes& resource, std::string_view scope_name,
                              std::string_view scope_version) {
-  protozero::pbf_writer(resource_).add_message(1, encoded_attributes(resource, 1));
+  std::string attributes;
+  protozero::pbf_writer message(attributes);
+  append_attributes(message, 1, resource);
+  protozero::pbf_writer(resource_).add_message(1, attributes);  // one without attributes too
   protozero::pbf_writer scope_spans(scope_);
   protozero::pbf_writer scope(scope_spans, 1);
   scope.add_string(1, scope_name.data(), scope_name.size());
   scope.add_string(2, scope_version.data(), scope_version.size());
 }
 
-std::string TraceEnvelope::head(std::size_t span_bytes) const {
+std::string Envelope::head(std::size_t element_bytes) const {
   std::string scope_head;
-  put_field_head(scope_head, 2, scope_.size() + span_bytes);
+  put_field_head(scope_head, 2, scope_.size() + element_bytes);
   std::string head;
-  put_field_head(head, 1, resource_.size() + scope_head.size() + scope_.size() + span_bytes);
+  put_field_head(head, 1, resource_.size() + scope_head.size() + scope_.size() + element_bytes);
   return head + resource_ + scope_head + scope_;
 }
 

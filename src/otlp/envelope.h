@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands around the spans of a request: resource and instrumentation scope, encoded once per process.
+// What stands around the spans or metrics of a request: resource and instrumentation scope, encoded once per process.
+// Requests of both signals have the same form, and so the same envelope.
 #pragma once
 
 #include <string>
@@ -7,27 +8,34 @@
 
 #include "lens/resource.h"
 
+namespace protozero {
+template <typename Buffer>
+class basic_pbf_writer;
+}
+
 namespace lens::otlp {
 
-/// A KeyValue list of `resource` as repeated field `field` of some message.
-std::string encoded_attributes(const ResourceAttributes& attributes, std::uint32_t field);
+/// Attributes as the repeated field `field` of `message`.
+void append_attributes(protozero::basic_pbf_writer<std::string>& message, std::uint32_t field,
+                       const ResourceAttributes& attributes);
 
-class TraceEnvelope {
+class Envelope {
  public:
-  TraceEnvelope(const ResourceAttributes& resource, std::string_view scope_name, std::string_view scope_version);
+  Envelope(const ResourceAttributes& resource, std::string_view scope_name, std::string_view scope_version);
   /// Of parts that another envelope encoded.
-  TraceEnvelope(std::string resource, std::string scope) : resource_(std::move(resource)), scope_(std::move(scope)) {}
+  Envelope(std::string resource, std::string scope) : resource_(std::move(resource)), scope_(std::move(scope)) {}
 
-  /// What goes before `span_bytes` bytes of ScopeSpans.spans elements to make an ExportTraceServiceRequest of them.
-  std::string head(std::size_t span_bytes) const;
-  std::string request(std::string_view spans) const { return head(spans.size()).append(spans); }
+  /// What goes before `element_bytes` bytes of ScopeSpans.spans or ScopeMetrics.metrics elements to make a request of
+  /// them.
+  std::string head(std::size_t element_bytes) const;
+  std::string request(std::string_view elements) const { return head(elements.size()).append(elements); }
 
   const std::string& resource() const noexcept { return resource_; }
   const std::string& scope() const noexcept { return scope_; }
 
  private:
-  std::string resource_;  // field 1 of ResourceSpans
-  std::string scope_;     // field 1 of ScopeSpans
+  std::string resource_;  // field 1 of ResourceSpans and of ResourceMetrics
+  std::string scope_;     // field 1 of ScopeSpans and of ScopeMetrics
 };
 
 }  // namespace lens::otlp

@@ -2,19 +2,20 @@
 // OTLP/JSON to and from OTLP protobuf, one line to one message. Include this to write what people and `jq` read, or
 // to read JSON with the decoder of the protobuf form: there is one decoder, and JSON is a change of clothes.
 //
-// Errors:    DecodeError when the input is not a trace message; nothing is appended then.
+// Errors:    DecodeError when the input is no such message; nothing is appended then.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "src/model/signal.h"
 #include "src/otlp/decode.h"
 
 namespace lens::otlp {
 
-/// Appends the trace message as one line of OTLP/JSON, without a line end: lower-camel-case names, ids in lower-case
+/// Appends a message of traces or metrics as one line of OTLP/JSON, without a line end: lower-camel-case names, ids in lower-case
 /// hex, 64-bit integers as strings, NaN and infinities as strings; bytes that are not UTF-8 become U+FFFD.
-void append_traces_json(std::string& json, std::string_view message);
+void append_json(std::string& json, Signal signal, std::string_view message);
 
 /// The trace message of one line of OTLP/JSON. Takes what other writers emit: ids in either case, 64-bit integers as
 /// numbers, unknown fields, bytes that are not UTF-8 within strings. Empty when the line holds another signal only.

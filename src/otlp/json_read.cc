@@ -108,7 +108,8 @@ void write_value(pbf_writer& writer, const JsonField& field, const json& value, 
       break;
     case JsonType::number: writer.add_int32(field.number, read_integer<std::int32_t>(field, value)); break;
     case JsonType::int64: writer.add_int64(field.number, read_integer<std::int64_t>(field, value)); break;
-    case JsonType::time: writer.add_fixed64(field.number, read_integer<std::uint64_t>(field, value)); break;
+    case JsonType::fixed64: writer.add_fixed64(field.number, read_integer<std::uint64_t>(field, value)); break;
+    case JsonType::sfixed64: writer.add_sfixed64(field.number, read_integer<std::int64_t>(field, value)); break;
     case JsonType::flags: writer.add_fixed32(field.number, read_integer<std::uint32_t>(field, value)); break;
     case JsonType::floating: writer.add_double(field.number, read_floating(field, value)); break;
     case JsonType::message: {

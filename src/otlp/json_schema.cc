@@ -37,7 +37,7 @@ constexpr JsonField key_value_fields[] = {
 constexpr JsonMessage key_value{key_value_fields};
 
 constexpr JsonField event_fields[] = {
-    {1, "timeUnixNano", JsonType::time},
+    {1, "timeUnixNano", JsonType::fixed64},
     {2, "name", JsonType::text},
     {3, "attributes", JsonType::message, true, &key_value},
     {4, "droppedAttributesCount", JsonType::number},
@@ -67,8 +67,8 @@ constexpr JsonField span_fields[] = {
     {4, "parentSpanId", JsonType::hex},
     {5, "name", JsonType::text},
     {6, "kind", JsonType::number},
-    {7, "startTimeUnixNano", JsonType::time},
-    {8, "endTimeUnixNano", JsonType::time},
+    {7, "startTimeUnixNano", JsonType::fixed64},
+    {8, "endTimeUnixNano", JsonType::fixed64},
     {9, "attributes", JsonType::message, true, &key_value},
     {10, "droppedAttributesCount", JsonType::number},
     {11, "events", JsonType::message, true, &event},
@@ -112,9 +112,80 @@ constexpr JsonField traces_data_fields[] = {
     {1, "resourceSpans", JsonType::message, true, &resource_spans},
 };
 
+constexpr JsonField number_point_fields[] = {
+    {2, "startTimeUnixNano", JsonType::fixed64},
+    {3, "timeUnixNano", JsonType::fixed64},
+    {4, "asDouble", JsonType::floating},
+    {6, "asInt", JsonType::sfixed64},
+    {7, "attributes", JsonType::message, true, &key_value},
+    {8, "flags", JsonType::number},
+};
+constexpr JsonMessage number_point{number_point_fields};
+
+constexpr JsonField gauge_fields[] = {
+    {1, "dataPoints", JsonType::message, true, &number_point},
+};
+constexpr JsonMessage gauge{gauge_fields};
+
+constexpr JsonField sum_fields[] = {
+    {1, "dataPoints", JsonType::message, true, &number_point},
+    {2, "aggregationTemporality", JsonType::number},
+    {3, "isMonotonic", JsonType::boolean},
+};
+constexpr JsonMessage sum{sum_fields};
+
+constexpr JsonField histogram_point_fields[] = {
+    {2, "startTimeUnixNano", JsonType::fixed64},
+    {3, "timeUnixNano", JsonType::fixed64},
+    {4, "count", JsonType::fixed64},
+    {5, "sum", JsonType::floating},
+    {6, "bucketCounts", JsonType::fixed64, true},
+    {7, "explicitBounds", JsonType::floating, true},
+    {9, "attributes", JsonType::message, true, &key_value},
+    {10, "flags", JsonType::number},
+    {11, "min", JsonType::floating},
+    {12, "max", JsonType::floating},
+};
+constexpr JsonMessage histogram_point{histogram_point_fields};
+
+constexpr JsonField histogram_fields[] = {
+    {1, "dataPoints", JsonType::message, true, &histogram_point},
+    {2, "aggregationTemporality", JsonType::number},
+};
+constexpr JsonMessage histogram{histogram_fields};
+
+constexpr JsonField metric_fields[] = {
+    {1, "name", JsonType::text},
+    {2, "description", JsonType::text},
+    {3, "unit", JsonType::text},
+    {5, "gauge", JsonType::message, false, &gauge},
+    {7, "sum", JsonType::message, false, &sum},
+    {9, "histogram", JsonType::message, false, &histogram},
+};
+constexpr JsonMessage metric{metric_fields};
+
+constexpr JsonField scope_metrics_fields[] = {
+    {1, "scope", JsonType::message, false, &scope},
+    {2, "metrics", JsonType::message, true, &metric},
+    {3, "schemaUrl", JsonType::text},
+};
+constexpr JsonMessage scope_metrics{scope_metrics_fields};
+
+constexpr JsonField resource_metrics_fields[] = {
+    {1, "resource", JsonType::message, false, &resource},
+    {2, "scopeMetrics", JsonType::message, true, &scope_metrics},
+    {3, "schemaUrl", JsonType::text},
+};
+constexpr JsonMessage resource_metrics{resource_metrics_fields};
+
+constexpr JsonField metrics_data_fields[] = {
+    {1, "resourceMetrics", JsonType::message, true, &resource_metrics},
+};
+
 }  // namespace
 
 constexpr JsonMessage traces_data_json{traces_data_fields};
+constexpr JsonMessage metrics_data_json{metrics_data_fields};
 
 const JsonField* JsonMessage::find(std::uint32_t number) const noexcept {
   auto found = std::ranges::find(fields, number, &JsonField::number);

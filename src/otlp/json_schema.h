@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OTLP trace messages as a table: which field number has which JSON name and type. Both directions of the JSON
+// The OTLP messages of traces and metrics as a table: which field number has which JSON name and type. Both directions of the JSON
 // form walk this table, so a message is described once.
 #pragma once
 
@@ -11,13 +11,14 @@ namespace lens::otlp {
 
 enum class JsonType : std::uint8_t {
   text,
-  hex,     // bytes of an id
-  base64,  // any other bytes
+  hex,       // bytes of an id
+  base64,    // any other bytes
   boolean,
-  number,  // varint that JSON writes as a number: enumerations and 32-bit counts
-  int64,   // varint that JSON writes as a string
-  time,    // fixed64, written as a string
-  flags,   // fixed32, written as a number
+  number,    // varint that JSON writes as a number: enumerations and 32-bit counts
+  int64,     // varint that JSON writes as a string
+  fixed64,   // written as a string: times and counts
+  sfixed64,  // the same with a sign
+  flags,     // fixed32, written as a number
   floating,
   message,
 };
@@ -28,7 +29,7 @@ struct JsonField {
   std::uint32_t number;
   std::string_view name;
   JsonType type;
-  bool repeated = false;
+  bool repeated = false;  // numbers packed into one field, as proto3 has them, or not
   const JsonMessage* message = nullptr;
 };
 
@@ -41,6 +42,8 @@ struct JsonMessage {
 
 /// TracesData, and so ExportTraceServiceRequest.
 extern const JsonMessage traces_data_json;
+/// MetricsData, and so ExportMetricsServiceRequest.
+extern const JsonMessage metrics_data_json;
 
 /// Values hold values: deeper than this is taken for an attack on the stack.
 inline constexpr int max_json_depth = 100;

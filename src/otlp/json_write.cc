@@ -28,7 +28,8 @@ pbf_wire_type wire_type(JsonType type) {
     case JsonType::boolean:
     case JsonType::number:
     case JsonType::int64: return pbf_wire_type::varint;
-    case JsonType::time:
+    case JsonType::fixed64:
+    case JsonType::sfixed64:
     case JsonType::floating: return pbf_wire_type::fixed64;
     case JsonType::flags: return pbf_wire_type::fixed32;
     default: return pbf_wire_type::length_delimited;
@@ -47,6 +48,11 @@ Occurrence read_occurrence(const JsonField& field, pbf_reader& reader) {
   }
 }
 
+bool is_packed(const JsonField& field, const pbf_reader& reader) {
+  return field.repeated && wire_type(field.type) == pbf_wire_type::fixed64 &&
+         reader.wire_type() == pbf_wire_type::length_delimited;
+}
+
 class Writer {
  public:
   explicit Writer(std::string& json) : json_(json) {}
@@ -59,10 +65,12 @@ class Writer {
     pbf_reader reader{message.data(), message.size()};
     while (reader.next()) {
       const JsonField* field = schema.find(reader.tag());
-      if (field == nullptr || reader.wire_type() != wire_type(field->type)) {
-        reader.skip();
-      } else {
+      if (field != nullptr && reader.wire_type() == wire_type(field->type)) {
         occurrences.push_back(read_occurrence(*field, reader));
+      } else if (field != nullptr && is_packed(*field, reader)) {
+        for (const std::uint64_t number : reader.get_packed_fixed64()) occurrences.push_back({field, number, {}});
+      } else {
+        reader.skip();
       }
     }
     json_ += '{';
@@ -113,7 +121,8 @@ class Writer {
       case JsonType::number:
       case JsonType::flags: write_number(static_cast<std::int64_t>(occurrence.number)); break;
       case JsonType::int64: write_quoted(static_cast<std::int64_t>(occurrence.number)); break;
-      case JsonType::time: write_quoted(occurrence.number); break;
+      case JsonType::fixed64: write_quoted(occurrence.number); break;
+      case JsonType::sfixed64: write_quoted(static_cast<std::int64_t>(occurrence.number)); break;
       case JsonType::floating: write_floating(std::bit_cast<double>(occurrence.number)); break;
       case JsonType::message: write_message(occurrence.bytes, *occurrence.field->message, depth + 1); break;
     }
@@ -196,10 +205,10 @@ class Writer {
 
 }  // namespace
 
-void append_traces_json(std::string& json, std::string_view message) {
+void append_json(std::string& json, Signal signal, std::string_view message) {
   std::size_t size = json.size();
   try {
-    Writer(json).write_message(message, traces_data_json);
+    Writer(json).write_message(message, signal == Signal::metrics ? metrics_data_json : traces_data_json);
   } catch (const protozero::exception& error) {
     json.resize(size);
     throw DecodeError(error.what());

@@ -45,7 +45,7 @@ std::optional<SplitRequest> split(std::string_view request, std::uint64_t count)
   const std::string_view scope = take_field(spans);
   const auto first = first_half(spans);
   if (!first || first->spans >= count) return std::nullopt;
-  const TraceEnvelope envelope{std::string(resource), std::string(scope)};
+  const Envelope envelope{std::string(resource), std::string(scope)};
   return SplitRequest{envelope.request(spans.substr(0, first->bytes)), envelope.request(spans.substr(first->bytes)),
                       first->spans, count - first->spans};
 }

@@ -24,7 +24,7 @@ struct SplitRequest {
   std::uint64_t first_spans, second_spans;
 };
 
-/// The same with a whole request, which is one of a TraceEnvelope's and holds `count` spans: two with its resource and
+/// The same with a whole request, which is one of a Envelope's and holds `count` spans: two with its resource and
 /// scope.
 std::optional<SplitRequest> split(std::string_view request, std::uint64_t count);
 

@@ -25,7 +25,7 @@ class NoExporter : public exporting::Exporter {
 };
 
 std::unique_ptr<exporting::Exporter> make_otlp_exporter(const setup::Plan& plan, const Config& config,
-                                                        const otlp::TraceEnvelope& envelope,
+                                                        const otlp::Envelope& envelope,
                                                         const exporting::ErrorSink& on_error) {
   const auto announce = telemetry::announcing(config.on_error);
   exporting::OtlpExporterOptions options;
@@ -47,7 +47,7 @@ std::unique_ptr<exporting::Exporter> make_otlp_exporter(const setup::Plan& plan,
 }
 
 std::unique_ptr<exporting::Exporter> make_exporter(const setup::Plan& plan, const Config& config,
-                                                   const otlp::TraceEnvelope& envelope,
+                                                   const otlp::Envelope& envelope,
                                                    const exporting::ErrorSink& on_error, std::string& trace_file) {
   switch (plan.exporter) {
     case setup::Exporter::console:
@@ -99,7 +99,7 @@ void Session::restart_in_child() noexcept {
 
 void Session::start() {
   const auto on_error = telemetry::rate_limited(config_.on_error);
-  const otlp::TraceEnvelope envelope(plan_.resource, "lens", version);
+  const otlp::Envelope envelope(plan_.resource, "lens", version);
   record::RecorderOptions recording;
   auto exporter = make_exporter(plan_, config_, envelope, on_error, recording.trace_file);
   recording.run_id = plan_.run_id;

@@ -13,8 +13,8 @@
 
 namespace lens::tests {
 
-inline otlp::TraceEnvelope envelope_of(const std::string& service) {
-  return otlp::TraceEnvelope({{"service.name", service}}, "lens", "1.2.3");
+inline otlp::Envelope envelope_of(const std::string& service) {
+  return otlp::Envelope({{"service.name", service}}, "lens", "1.2.3");
 }
 
 /// Spans named {prefix}{from} and up, `count` of them, each with a text of `padding_bytes`.

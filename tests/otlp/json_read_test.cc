@@ -12,7 +12,7 @@ using namespace lens::tests;
 // What is read, written again: the writer's own tests hold it to the protocol.
 std::string read_and_write(std::string_view line) {
   std::string json;
-  append_traces_json(json, traces_from_json(line));
+  append_json(json, Signal::traces, traces_from_json(line));
   return json;
 }
 
@@ -27,7 +27,7 @@ TEST(JsonRead, brings_back_the_message_that_was_written) {
                bytes_field(13, message({bytes_field(1, trace_id), bytes_field(2, parent_id)})),
                bytes_field(15, varint_field(3, 2)), fixed32_field(16, 0x301)});
   std::string request = request_of_span(fields), json;
-  append_traces_json(json, request);
+  append_json(json, Signal::traces, request);
   EXPECT_EQ(read_and_write(json), json);
   EXPECT_EQ(traces_from_json(json).size(), request.size());
 }

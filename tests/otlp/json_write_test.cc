@@ -13,7 +13,7 @@ using namespace lens::tests;
 
 std::string to_json(const std::string& request) {
   std::string json;
-  append_traces_json(json, request);
+  append_json(json, Signal::traces, request);
   return json;
 }
 
@@ -86,7 +86,7 @@ TEST(JsonWrite, escapes_what_a_line_of_json_cannot_hold) {
 
 TEST(JsonWrite, appends_nothing_of_a_malformed_message) {
   std::string json = "before";
-  EXPECT_THROW(append_traces_json(json, "\x0a\x7f"), DecodeError);
+  EXPECT_THROW(append_json(json, Signal::traces, "\x0a\x7f"), DecodeError);
   EXPECT_EQ(json, "before");
 }
 

@@ -34,7 +34,7 @@ class SpanEncoderTest : public testing::Test {
     span_.name = 1;
     base::Buffer out;
     encoder.encode(span_, out);
-    const TraceEnvelope envelope({{"service.name", "nemo"}}, "lens", "1");
+    const Envelope envelope({{"service.name", "nemo"}}, "lens", "1");
     auto request = tests::read_request(envelope.request(out.view()));
     EXPECT_EQ(request.scope_name, "lens");
     EXPECT_EQ(request.resource.at("service.name"), AttributeValue{std::string("nemo")});

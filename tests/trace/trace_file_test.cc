@@ -23,7 +23,7 @@ const std::string request = request_of_span(bytes_field(9, integer_attribute("it
 
 std::string to_json(std::string_view message) {
   std::string json;
-  otlp::append_traces_json(json, message);
+  otlp::append_json(json, Signal::traces, message);
   return json;
 }
 

@@ -75,7 +75,7 @@ TEST(Trace, reads_what_it_can_and_names_the_files_that_it_cannot) {
 TEST(Trace, skips_other_signals_in_a_json_file) {
   TemporaryDirectory directory;
   std::string spans;
-  otlp::append_traces_json(spans, request_of_span(""));
+  otlp::append_json(spans, Signal::traces, request_of_span(""));
   directory.write("all.jsonl", R"({"resourceLogs":[]})"
                                "\n" +
                                    spans +

@@ -138,7 +138,7 @@ class Collector : public assemble::SpanSink {
     entries_.push_back({id, offset, encoded_.size() - offset, is_truncated});
   }
 
-  otlp::TraceEnvelope envelope_;
+  otlp::Envelope envelope_;
   otlp::SpanEncoder encoder_;
   otlp::Framer framer_;
   SpanIds ids_;
