@@ -11,26 +11,30 @@
 
 namespace lens::exporting {
 
-void ConsoleExporter::export_spans(Batch batch) {
-  std::string_view spans = batch.elements;
+void ConsoleExporter::export_batch(Batch batch) {
+  const auto began = std::chrono::steady_clock::now();
+  std::string_view rest = batch.elements;
   std::uint64_t printed = 0;
-  std::string json, line;
-  while (!spans.empty()) {
-    const std::string_view element = otlp::wire::first_field(spans);
-    if (element.empty()) break;
-    spans.remove_prefix(element.size());
-    json.clear();
-    otlp::append_json(json, Signal::traces, envelope_.request(element));
-    line = "{\"signal\":\"traces\"," + json.substr(1) + "\n";
-    // One write a line, so that lines of several processes on one terminal or pipe stay whole.
-    if (!base::write_all(file_, line)) {
-      on_error_(std::string("console exporter: ") + strerror(errno));
-      break;
-    }
-    ++printed;
+  while (!rest.empty()) {
+    const std::string_view element = signal_ == Signal::traces ? otlp::wire::first_field(rest) : rest;
+    if (element.empty() || !print(element)) break;
+    rest.remove_prefix(element.size());
+    printed += signal_ == Signal::traces ? 1 : batch.count;
   }
   counts_.exported += printed;
-  counts_.refused += batch.count - printed;
+  count_lost(batch.count - printed, "write_failed");
+  count_duration(std::chrono::steady_clock::now() - began, printed == batch.count ? "" : "write_failed");
+}
+
+bool ConsoleExporter::print(std::string_view elements) {
+  std::string json;
+  otlp::append_json(json, signal_, envelope_.request(elements));
+  const std::string line = "{\"signal\":\"" + std::string(signal_name(signal_)) + "\"," + json.substr(1) + "\n";
+  // One write a line, so that lines of several processes on one terminal or pipe stay whole.
+  if (base::write_all(file_, line)) return true;
+  last_failure_ = std::string("console exporter: ") + strerror(errno);
+  on_error_(last_failure_);
+  return false;
 }
 
 }  // namespace lens::exporting

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints one JSON object per line for every span: an OTLP/JSON request of that one span, with the signal's name before.
+// Prints one JSON object per line for every span and for every batch of metrics: an OTLP/JSON request with the signal's
+// name before.
 #pragma once
 
 #include <string>
 
 #include "src/export/exporter.h"
+#include "src/model/signal.h"
 #include "src/otlp/envelope.h"
 
 namespace lens::exporting {
@@ -12,13 +14,17 @@ namespace lens::exporting {
 class ConsoleExporter : public Exporter {
  public:
   /// Writes to the file descriptor, which it does not own.
-  ConsoleExporter(int file, otlp::Envelope envelope, ErrorSink on_error)
-      : file_(file), envelope_(std::move(envelope)), on_error_(std::move(on_error)) {}
+  ConsoleExporter(int file, Signal signal, otlp::Envelope envelope, ErrorSink on_error)
+      : file_(file), signal_(signal), envelope_(std::move(envelope)), on_error_(std::move(on_error)) {}
 
-  void export_spans(Batch batch) override;
+  void export_batch(Batch batch) override;
+  ExporterIdentity identity() const override { return {"lens::exporting::ConsoleExporter"}; }
 
  private:
+  bool print(std::string_view elements);
+
   int file_;
+  Signal signal_;
   otlp::Envelope envelope_;
   ErrorSink on_error_;
 };

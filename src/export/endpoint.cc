@@ -95,21 +95,31 @@ Endpoint endpoint_of(const OtlpConfig& config, Signal signal) {
   const bool grpc = config.protocol == OtlpProtocol::grpc;
   if (config.endpoint.starts_with("unix:")) {
     const std::string path = grpc ? grpc_path(signal) : http_path({}, false, signal);
-    return {"http://localhost" + path, socket_path(config.endpoint)};
+    return {"http://localhost" + path, socket_path(config.endpoint), signal};
   }
   if (config.endpoint.empty()) {
     const Parts local{"http", "localhost", std::string(grpc ? grpc_port : http_port), {}};
-    return {"http://localhost:" + local.port + (grpc ? grpc_path(signal) : http_path(local, false, signal)), {}};
+    return {
+        "http://localhost:" + local.port + (grpc ? grpc_path(signal) : http_path(local, false, signal)), {}, signal};
   }
   Parts parts = parse(config.endpoint);
   if (grpc) {
     if (parts.scheme.empty()) parts.scheme = config.insecure ? "http" : "https";
     if (parts.port.empty()) parts.port = grpc_port;
-    return {parts.scheme + "://" + parts.host + ":" + parts.port + grpc_path(signal), {}};
+    return {parts.scheme + "://" + parts.host + ":" + parts.port + grpc_path(signal), {}, signal};
   }
   if (parts.scheme.empty()) reject(config.endpoint, "with http it must begin with http:// or https://");
   if (!parts.port.empty()) parts.host += ":" + parts.port;
-  return {parts.scheme + "://" + parts.host + http_path(parts, config.endpoint_is_full, signal), {}};
+  return {parts.scheme + "://" + parts.host + http_path(parts, config.endpoint_is_full, signal), {}, signal};
+}
+
+Server server_of(const Endpoint& endpoint) {
+  if (!endpoint.unix_socket.empty()) return {endpoint.unix_socket, 0};
+  const Parts parts = parse(endpoint.url);
+  std::string address = parts.host;
+  if (address.starts_with('[')) address = address.substr(1, address.size() - 2);
+  const int port = parts.port.empty() ? (parts.scheme == "https" ? 443 : 80) : std::stoi(parts.port);
+  return {address, port};
 }
 
 }  // namespace lens::exporting

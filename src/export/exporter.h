@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where finished spans go. One interface for all destinations; the pipeline thread calls it, and goes on draining the
-// rings while requests are under way: nothing here waits for a destination but `drain`.
+// Where finished spans and metrics go, each signal to an exporter of its own. One interface for all destinations; the
+// pipeline thread calls it, and goes on draining the rings while requests are under way: nothing here waits for a
+// destination but `drain`.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
-#include <utility>
+
+#include "src/model/metric.h"
 
 namespace lens::exporting {
 
@@ -17,16 +22,33 @@ struct FinalCounters {
   std::uint64_t recorded = 0, exported = 0, dropped = 0, truncated = 0;
 };
 
-/// What has been decided about spans.
+/// What has been decided, since the exporter was made, about the spans or data points that it took.
 struct ExportCounts {
-  std::uint64_t exported = 0;  // accepted by the destination
-  std::uint64_t refused = 0;   // lost; the reason has gone to the error sink
+  std::uint64_t exported = 0;                      // accepted by the destination
+  std::map<std::string, std::uint64_t> lost = {};  // by cause (docs/metrics.md); the reason has gone to the error sink
+  std::uint64_t retries = 0;                       // requests that had been tried or kept before
+  /// Seconds that batches took, from the first attempt to the end; by cause of failure, empty where there was none.
+  std::map<std::string, model::Histogram> durations = {};
+
+  std::uint64_t refused() const noexcept;
 };
 
-/// Spans on their way out.
+/// An exporter as OpenTelemetry's conventions for metrics of a component describe it.
+struct ExporterIdentity {
+  std::string type;
+  std::string server_address = {};  // empty: it has no server
+  int server_port = 0;              // 0: none
+};
+
+struct SpoolFill {
+  std::uint64_t used_bytes;
+  std::uint64_t room_bytes;
+};
+
+/// Spans or metrics on their way out.
 struct Batch {
-  std::string_view elements;  // a run of encoded ScopeSpans.spans elements
-  std::uint64_t count = 0;    // of these
+  std::string_view elements;  // a run of encoded ScopeSpans.spans or ScopeMetrics.metrics elements
+  std::uint64_t count = 0;    // spans or data points
   /// Where they lie: in memory that outlives the process, so that they are recovered when it is killed while anyone
   /// holds this. Shared by the parts of a batch that was split.
   std::shared_ptr<const void> memory = {};
@@ -39,8 +61,8 @@ class Exporter {
  public:
   virtual ~Exporter() = default;
 
-  /// Takes spans; their memory is held until they are sent, kept on disk or lost. Throws nothing but std::bad_alloc.
-  virtual void export_spans(Batch batch) = 0;
+  /// Takes a batch; its memory is held until it is sent, kept on disk or lost. Throws nothing but std::bad_alloc.
+  virtual void export_batch(Batch batch) = 0;
   /// False while a batch had better go on growing: another one would have to wait behind those in memory.
   virtual bool is_ready() const { return true; }
 
@@ -59,11 +81,21 @@ class Exporter {
   virtual void drain(std::chrono::steady_clock::time_point) {}
   virtual void finish(const FinalCounters&) {}
 
-  /// Since the last call.
-  ExportCounts take_counts() noexcept { return std::exchange(counts_, {}); }
+  const ExportCounts& counts() const noexcept { return counts_; }
+  /// Why something failed last, for people; empty: nothing has.
+  const std::string& last_failure() const noexcept { return last_failure_; }
+  virtual ExporterIdentity identity() const = 0;
+  /// The file that it writes; empty: it writes none.
+  virtual std::string path() const { return {}; }
+  /// Nothing where there is no spool.
+  virtual std::optional<SpoolFill> spool_fill() const { return std::nullopt; }
 
  protected:
+  void count_lost(std::uint64_t count, const std::string& cause);
+  void count_duration(std::chrono::steady_clock::duration duration, const std::string& cause);
+
   ExportCounts counts_;
+  std::string last_failure_;
 };
 
 }  // namespace lens::exporting

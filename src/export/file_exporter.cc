@@ -29,11 +29,11 @@ void create_directory(const std::string& directory) {
 }  // namespace
 
 FileExporter::FileExporter(const FileExporterOptions& options, otlp::Envelope envelope, ErrorSink on_error)
-    : json_(options.json), envelope_(std::move(envelope)), on_error_(std::move(on_error)) {
+    : signal_(options.signal), json_(options.json), envelope_(std::move(envelope)), on_error_(std::move(on_error)) {
   create_directory(options.directory);
   const std::string name = "rank" + std::to_string(options.rank) + "-" +
                            std::to_string(options.start_unix_ns / 1'000'000) + "-" + std::to_string(getpid());
-  path_ = options.directory + "/traces-" + name + (json_ ? ".jsonl" : ".otlp.zst");
+  path_ = options.directory + "/" + std::string(signal_name(signal_)) + "-" + name + (json_ ? ".jsonl" : ".otlp.zst");
   status_path_ = options.directory + "/status-" + name + ".json";
   file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file_ < 0) throw std::invalid_argument(unusable(path_, strerror(errno)));
@@ -41,18 +41,22 @@ FileExporter::FileExporter(const FileExporterOptions& options, otlp::Envelope en
 
 FileExporter::~FileExporter() { close(file_); }
 
-void FileExporter::export_spans(Batch batch) {
-  (write_request(envelope_.request(batch.elements)) ? counts_.exported : counts_.refused) += batch.count;
+void FileExporter::export_batch(Batch batch) {
+  const auto began = std::chrono::steady_clock::now();
+  const std::string cause = write_request(envelope_.request(batch.elements)) ? "" : "write_failed";
+  if (cause.empty()) counts_.exported += batch.count;
+  if (!cause.empty()) count_lost(batch.count, cause);
+  count_duration(std::chrono::steady_clock::now() - began, cause);
 }
 
 bool FileExporter::write_request(std::string_view request) {
   if (!json_) {
     const std::string_view frame = framer_.frame(request);
-    if (frame.empty()) on_error_("no memory to compress spans");
+    if (frame.empty()) on_error_("no memory to compress " + std::string(signal_name(signal_)));
     return !frame.empty() && write_message(frame);
   }
   json_line_.clear();
-  otlp::append_json(json_line_, Signal::traces, request);
+  otlp::append_json(json_line_, signal_, request);
   json_line_ += '\n';
   return write_message(json_line_);
 }
@@ -63,7 +67,8 @@ bool FileExporter::write_message(std::string_view message) {
     return true;
   }
   const int error = errno;
-  on_error_(path_ + ": " + strerror(error) + "; spans are dropped until it can be written again");
+  last_failure_ = path_ + ": " + strerror(error);
+  on_error_(last_failure_ + "; " + std::string(signal_name(signal_)) + " are dropped until it can be written again");
   // Cut the torn message off, so that the next one can be read.
   if (ftruncate(file_, off_t(file_bytes_)) != 0 || lseek(file_, off_t(file_bytes_), SEEK_SET) < 0)
     on_error_(path_ + ": the torn message stays: " + strerror(errno));

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "src/export/exporter.h"
+#include "src/model/signal.h"
 #include "src/otlp/envelope.h"
 #include "src/otlp/framing.h"
 
@@ -15,6 +16,7 @@ namespace lens::exporting {
 
 struct FileExporterOptions {
   std::string directory;
+  Signal signal = Signal::traces;
   bool json = false;  // one OTLP/JSON request a line; else length-prefixed zstd frames of OTLP protobuf
   int rank = 0;
   std::int64_t start_unix_ns = 0;
@@ -25,15 +27,17 @@ class FileExporter : public Exporter {
   FileExporter(const FileExporterOptions& options, otlp::Envelope envelope, ErrorSink on_error);
   ~FileExporter() override;
 
-  void export_spans(Batch batch) override;
+  void export_batch(Batch batch) override;
   void finish(const FinalCounters& counters) override;
+  ExporterIdentity identity() const override { return {"lens::exporting::FileExporter"}; }
 
-  const std::string& path() const noexcept { return path_; }
+  std::string path() const override { return path_; }
 
  private:
   bool write_request(std::string_view request);
   bool write_message(std::string_view message);
 
+  Signal signal_;
   bool json_;
   otlp::Envelope envelope_;
   ErrorSink on_error_;

@@ -31,23 +31,23 @@ OtlpExporter::OtlpExporter(const OtlpExporterOptions& options, otlp::Envelope en
       envelope_(std::move(envelope)),
       on_error_(std::move(on_error)),
       announce_(std::move(announce)),
-      transport_(options.otlp, endpoint_of(options.otlp, Signal::traces)),
+      transport_(options.otlp, endpoint_of(options.otlp, options.signal)),
       backoff_(options.retry, options.jitter_seed),
       spool_(options.spool, on_error_) {}
 
 // ---- what comes in
 
-void OtlpExporter::export_spans(Batch batch) {
+void OtlpExporter::export_batch(Batch batch) {
   poll();
-  const bool waits_long = spool_.is_on() && backoff_.holds(Clock::now());
+  const bool waits_long = (spool_.is_on() || options_.one_attempt) && backoff_.holds(Clock::now());
   const bool has_room = !waits_long && !is_full(batch.elements.size(), batch.count);
   Request request = request_of(std::move(batch), ++taken_);
   if (has_room) {
     requests_.push_back(std::move(request));
     return start_waiting();
   }
-  if (!spool_.is_on()) on_error_("the collector does not keep up; spans are dropped");
-  keep_or_refuse(request);
+  if (!spool_.is_on() && !waits_long) on_error_("the collector does not keep up; spans are dropped");
+  keep_or_refuse(request, waits_long ? last_cause_ : "queue_full");
 }
 
 bool OtlpExporter::is_full(std::size_t bytes, std::uint64_t count) const {
@@ -75,7 +75,7 @@ void OtlpExporter::poll() {
   for (Transport::Settled& settled : transport_.poll()) settle(std::move(settled));
   start_waiting();
   start_spooled();
-  count_dropped();
+  count_lost(spool_.take_dropped(), "spool_full");
 }
 
 /// A destination that has failed gets one request, until it takes one.
@@ -92,7 +92,8 @@ void OtlpExporter::start_waiting() {
     if (slots == 0) return;
     if (request.under_way) continue;
     transport_.send(request.id, request.message);
-    request.under_way = true;
+    if (request.tried || request.spooled) ++counts_.retries;
+    request.under_way = request.tried = true;
     --slots;
   }
 }
@@ -121,7 +122,10 @@ void OtlpExporter::settle(Transport::Settled settled) {
   at->under_way = false;
   const Outcome outcome = outcome_of(settled.response, transport_.endpoint(), transport_.protocol());
   if (is_news(outcome, settled.response)) on_error_(outcome.message);
-  if (outcome.kind != Outcome::Kind::accepted) last_failure_ = outcome.message;
+  if (outcome.kind != Outcome::Kind::accepted) {
+    last_failure_ = outcome.message;
+    last_cause_ = outcome.cause;
+  }
   switch (outcome.kind) {
     case Outcome::Kind::accepted: accept(*at, outcome); break;
     case Outcome::Kind::retry:
@@ -129,18 +133,20 @@ void OtlpExporter::settle(Transport::Settled settled) {
       break;
     case Outcome::Kind::too_large:
       backoff_.succeed();
-      if (!split(*at)) refuse(*at, at->spans());
+      if (!split(*at)) refuse(*at, at->spans(), "too_large");
       break;
     case Outcome::Kind::refused:
       backoff_.succeed();
-      refuse(*at, at->spans());
+      refuse(*at, at->spans(), outcome.cause);
       break;
   }
+  count_duration(Clock::now() - at->since, outcome.cause);
   requests_.erase(at);
 }
 
 /// A collector that stays away is news once for each cause.
 bool OtlpExporter::is_news(const Outcome& outcome, const Response& response) {
+  if (options_.one_attempt && outcome.message == last_failure_) return false;
   if (outcome.kind != Outcome::Kind::retry || outcome.message.empty()) return !outcome.message.empty();
   const auto now = Clock::now();
   if (!backoff_.is_failing()) failing_since_ = now;
@@ -157,7 +163,7 @@ void OtlpExporter::accept(Request& request, const Outcome& outcome) {
   const bool own = !request.spooled || request.spooled->is_own();
   if (own) counts_.exported += request.spans() - rejected;
   if (rejected > 0) last_failure_ = outcome.message;
-  refuse(request, rejected);
+  refuse(request, rejected, outcome.cause);
 }
 
 /// True when it stays in memory, for another attempt.
@@ -169,13 +175,14 @@ bool OtlpExporter::try_again(Request& request, const Outcome& outcome) {
   }
   const auto age = Clock::now() - request.since;
   const bool in_time = options_.export_timeout.count() == 0 || age < options_.export_timeout;
-  if (!spool_.is_on() && in_time) return true;
-  keep_or_refuse(request);
+  if (!spool_.is_on() && !options_.one_attempt && in_time) return true;
+  keep_or_refuse(request, outcome.cause);
   return false;
 }
 
 bool OtlpExporter::split(Request& request) {
   if (request.spooled) return split_spooled(request);
+  if (options_.signal != Signal::traces) return false;  // what is counted is no element
   const auto first = otlp::first_half(request.batch.elements);
   if (!first) return false;
   Batch halves[] = {request.batch, request.batch};
@@ -198,20 +205,20 @@ bool OtlpExporter::split_spooled(Request& request) {
   return true;
 }
 
-void OtlpExporter::keep_or_refuse(Request& request) {
+/// `cause` is why it was not sent.
+void OtlpExporter::keep_or_refuse(Request& request, const std::string& cause) {
   if (request.spooled) return;  // its file stays
   if (spool_.add(request.message.joined(), request.spans()))
     spool_may_hold_ = true;
   else
-    refuse(request, request.spans());
+    refuse(request, request.spans(), spool_.is_on() ? "spool_failed" : cause);
 }
 
 /// Also takes it out of the spool: it is over.
-void OtlpExporter::refuse(const Request& request, std::uint64_t spans) {
+void OtlpExporter::refuse(const Request& request, std::uint64_t spans, const std::string& cause) {
   if (request.spooled) spool_.remove(*request.spooled);
   if (request.spooled && !request.spooled->is_own()) return;
-  counts_.refused += spans;
-  refused_ += spans;
+  count_lost(spans, cause);
 }
 
 // ---- the end
@@ -240,24 +247,33 @@ void OtlpExporter::drain(Clock::time_point deadline) {
     poll();
   }
   transport_.give_up();
-  for (Request& request : requests_) keep_or_refuse(request);
+  for (Request& request : requests_) keep_or_refuse(request, backoff_.is_failing() ? last_cause_ : "shutdown");
   requests_.clear();
-  count_dropped();
+  count_lost(spool_.take_dropped(), "spool_full");
 }
 
-void OtlpExporter::count_dropped() {
-  const std::uint64_t dropped = spool_.take_dropped();
-  counts_.refused += dropped;
-  refused_ += dropped;
-}
-
+// What was lost, the pipeline says.
 void OtlpExporter::finish(const FinalCounters&) {
   const std::uint64_t kept = spool_.is_on() ? spool_.own_spans() : 0;
-  if (kept == 0 && refused_ == 0) return;
-  std::string line;
-  if (kept > 0) line = std::to_string(kept) + " spans wait in " + spool_.directory() + " to be sent";
-  if (refused_ > 0) line += (kept > 0 ? ", " : "") + std::to_string(refused_) + " spans were not delivered";
+  if (kept == 0) return;
+  const std::string line = std::to_string(kept) + " spans wait in " + spool_.directory() + " to be sent";
   announce_(line + (last_failure_.empty() ? "" : ": " + last_failure_));
+}
+
+// ---- what it tells about itself
+
+ExporterIdentity OtlpExporter::identity() const {
+  const std::string protocol = options_.otlp.protocol == OtlpProtocol::grpc        ? "grpc"
+                               : options_.otlp.protocol == OtlpProtocol::http_json ? "http_json"
+                                                                                   : "http";
+  const std::string signal = options_.signal == Signal::traces ? "span" : "metric";
+  const Server server = server_of(transport_.endpoint());
+  return {"otlp_" + protocol + '_' + signal + "_exporter", server.address, server.port};
+}
+
+std::optional<SpoolFill> OtlpExporter::spool_fill() const {
+  if (!spool_.is_on()) return std::nullopt;
+  return SpoolFill{spool_.used_bytes(), options_.spool.most_bytes};
 }
 
 }  // namespace lens::exporting

@@ -116,9 +116,12 @@ bool was_closed_for_size(const Response& response) {
 Outcome unanswered(const Response& response, const Endpoint& endpoint, OtlpProtocol protocol) {
   if (was_closed_for_size(response))
     return {.kind = Kind::too_large,
+            .cause = "too_large",
             .message = endpoint.url + " did not take all of a large request (" +
                        std::to_string(response.request_bytes) + " bytes)"};
-  Outcome outcome{.kind = Kind::retry, .message = with("cannot reach " + endpoint.url, response.error)};
+  Outcome outcome{.kind = Kind::retry,
+                  .cause = response.curl_code == CURLE_OPERATION_TIMEDOUT ? "timeout" : "connection",
+                  .message = with("cannot reach " + endpoint.url, response.error)};
   // To libcurl, a server of HTTP/1.1 has said nothing where it expects HTTP/2.
   const bool nothing_in_http2 = protocol == OtlpProtocol::grpc && response.curl_code == CURLE_GOT_NOTHING;
   switch (nothing_in_http2 ? CURLE_HTTP2 : response.curl_code) {
@@ -161,11 +164,13 @@ std::string_view http_remedy(long status) {
   }
 }
 
-Outcome accepted(const otlp::PartialSuccess& partial) {
+Outcome accepted(const otlp::PartialSuccess& partial, Signal signal) {
   Outcome outcome;
   outcome.rejected = static_cast<std::uint64_t>(std::max<std::int64_t>(partial.rejected, 0));
+  if (outcome.rejected > 0) outcome.cause = "rejected";
+  const char* items = signal == Signal::traces ? " spans" : " data points";
   if (outcome.rejected > 0)
-    outcome.message = with("the collector rejected " + std::to_string(outcome.rejected) + " spans", partial.message);
+    outcome.message = with("the collector rejected " + std::to_string(outcome.rejected) + items, partial.message);
   else if (!partial.message.empty())
     outcome.message = with("the collector warns", partial.message);
   return outcome;
@@ -176,8 +181,9 @@ Outcome http_outcome(const Response& response, const Endpoint& endpoint, OtlpPro
   if (status >= 200 && status < 300)
     return accepted(protocol == OtlpProtocol::http_json || response.content_type.starts_with("application/json")
                         ? otlp::partial_success_of_json(response.body)
-                        : otlp::partial_success(response.body));
-  Outcome outcome{.kind = Kind::refused};
+                        : otlp::partial_success(response.body),
+                    endpoint.signal);
+  Outcome outcome{.kind = Kind::refused, .cause = std::to_string(status)};
   const std::string detail = http_detail(response);
   const bool redirect = status >= 300 && status < 400;
   outcome.message = with(endpoint.url + " answered " + std::to_string(status), redirect ? response.location : detail);
@@ -243,17 +249,18 @@ std::string_view grpc_remedy(int status) {
 
 Outcome grpc_outcome(const Response& response, const Endpoint& endpoint) {
   const int status = status_of(response);
-  if (response.http_major == 1) return {.kind = Kind::retry, .message = wrong_protocol(endpoint, OtlpProtocol::grpc)};
-  if (status == ok) return accepted(otlp::partial_success(response.body));
+  if (response.http_major == 1)
+    return {.kind = Kind::retry, .cause = "connection", .message = wrong_protocol(endpoint, OtlpProtocol::grpc)};
+  if (status == ok) return accepted(otlp::partial_success(response.body), endpoint.signal);
   const otlp::ResponseStatus details = otlp::response_status(base64_decoded(response.grpc_details));
   // A message that is not encoded right stays as it came.
   const std::string message = base::percent_decoded(response.grpc_message).value_or(response.grpc_message);
   Outcome outcome{.kind = kind_of(status, details.retry_delay.has_value(), message),
                   .retry_after = details.retry_delay};
   const bool from_http = response.grpc_status.empty();
+  outcome.cause = std::string(grpc_name(status));
   outcome.message =
-      with(endpoint.url + " answered " +
-               (from_http ? "HTTP " + std::to_string(response.http_status) : std::string(grpc_name(status))),
+      with(endpoint.url + " answered " + (from_http ? "HTTP " + std::to_string(response.http_status) : outcome.cause),
            message);
   outcome.message += grpc_remedy(status);
   return outcome;
@@ -263,7 +270,9 @@ Outcome grpc_outcome(const Response& response, const Endpoint& endpoint) {
 
 Outcome outcome_of(const Response& response, const Endpoint& endpoint, OtlpProtocol protocol) {
   if (response.too_large)
-    return {.kind = Kind::refused, .message = endpoint.url + " answered with more than 4 MiB, which was cut off"};
+    return {.kind = Kind::refused,
+            .cause = "too_large_answer",
+            .message = endpoint.url + " answered with more than 4 MiB, which was cut off"};
   if (response.curl_code != CURLE_OK) return unanswered(response, endpoint, protocol);
   return protocol == OtlpProtocol::grpc ? grpc_outcome(response, endpoint) : http_outcome(response, endpoint, protocol);
 }

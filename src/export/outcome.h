@@ -20,6 +20,7 @@ struct Outcome {
   };
   Kind kind = Kind::accepted;
   std::uint64_t rejected = 0;  // of an accepted request: spans that were not taken, and never will be
+  std::string cause = {};      // of a failure, in a word: "timeout", "503", "UNAVAILABLE"
   std::string message = {};    // for people: what happened and, where there is one, the remedy; may be empty
   std::optional<std::chrono::milliseconds> retry_after = {};  // as the destination asked
 };

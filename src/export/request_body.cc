@@ -18,11 +18,11 @@ std::string frame_head(std::size_t size, bool compressed) {
 
 }  // namespace
 
-RequestBody request_body(const TwoPieces& request, OtlpProtocol protocol, OtlpCompression compression) {
+RequestBody request_body(const TwoPieces& request, Signal signal, OtlpProtocol protocol, OtlpCompression compression) {
   RequestBody body{request};
   if (protocol == OtlpProtocol::http_json) {
     body.bytes = {};
-    otlp::append_json(body.bytes.head, Signal::traces, request.joined());
+    otlp::append_json(body.bytes.head, signal, request.joined());
   }
   if (compression != OtlpCompression::none) {
     const std::string plain = body.bytes.joined();

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "lens/config.h"
+#include "src/model/signal.h"
 
 namespace lens::exporting {
 
@@ -25,7 +26,7 @@ struct RequestBody {
 };
 
 /// JSON where the protocol says so, compressed, framed. Borrows from `request` what goes out as it is.
-RequestBody request_body(const TwoPieces& request, OtlpProtocol protocol, OtlpCompression compression);
+RequestBody request_body(const TwoPieces& request, Signal signal, OtlpProtocol protocol, OtlpCompression compression);
 
 /// Of the first frame of a gRPC body, decompressed (gzip). Nothing when it is not whole or exceeds `most_bytes`.
 std::optional<std::string> grpc_message_of(std::string_view body, std::size_t most_bytes);

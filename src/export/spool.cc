@@ -191,6 +191,12 @@ void Spool::remove(const SpooledRequest& request) noexcept {
   own_.erase(request.name_);
 }
 
+std::uint64_t Spool::used_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const File& file : files()) bytes += file.bytes;
+  return bytes;
+}
+
 std::uint64_t Spool::own_spans() const {
   std::uint64_t spans = 0;
   for (const File& file : files())

@@ -62,6 +62,8 @@ class Spool {
   /// It has been sent, or never will be.
   void remove(const SpooledRequest& request) noexcept;
 
+  /// Of all runs together.
+  std::uint64_t used_bytes() const;
   /// Spans of this process's that lie in the spool.
   std::uint64_t own_spans() const;
   /// Spans that this process had put there and that made room for newer ones, since the last call.

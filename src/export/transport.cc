@@ -189,7 +189,7 @@ void Transport::send(std::uint64_t id, const TwoPieces& request) {
   transfer->grpc = config_.protocol == OtlpProtocol::grpc;
   transfer->handle.reset(curl_easy_init());
   if (!transfer->handle) throw std::bad_alloc();
-  transfer->body = request_body(request, config_.protocol, config_.compression);
+  transfer->body = request_body(request, endpoint_.signal, config_.protocol, config_.compression);
   configure(*transfer);
   transfers_.reserve(transfers_.size() + 1);
   if (curl_multi_add_handle(multi_, transfer->handle.get()) != CURLM_OK) throw std::bad_alloc();

@@ -42,8 +42,7 @@ void append_attributes(protozero::pbf_writer& message, std::uint32_t field, cons
   }
 }
 
-Envelope::Envelope(const ResourceAttributes& resource, std::string_view scope_name,
-                             std::string_view scope_version) {
+Envelope::Envelope(const ResourceAttributes& resource, std::string_view scope_name, std::string_view scope_version) {
   std::string attributes;
   protozero::pbf_writer message(attributes);
   append_attributes(message, 1, resource);

@@ -121,7 +121,10 @@ PartialSuccess partial_success(std::string_view response) try {
 
 PartialSuccess partial_success_of_json(std::string_view response) {
   PartialSuccess partial;
-  std::string_view rejected = behind(response, "rejectedSpans");
+  std::string_view rejected;
+  for (const std::string_view key : {"rejectedSpans", "rejectedDataPoints", "rejectedLogRecords"}) {
+    if (rejected.empty()) rejected = behind(response, key);
+  }
   if (rejected.starts_with('"')) rejected.remove_prefix(1);
   std::from_chars(rejected.data(), rejected.data() + rejected.size(), partial.rejected);
   partial.message = json_text(behind(response, "errorMessage"));

@@ -13,8 +13,8 @@
 
 namespace lens::otlp {
 
-/// Appends a message of traces or metrics as one line of OTLP/JSON, without a line end: lower-camel-case names, ids in lower-case
-/// hex, 64-bit integers as strings, NaN and infinities as strings; bytes that are not UTF-8 become U+FFFD.
+/// Appends a message of traces or metrics as one line of OTLP/JSON, without a line end: lower-camel-case names, ids in
+/// lower-case hex, 64-bit integers as strings, NaN and infinities as strings; bytes that are not UTF-8 become U+FFFD.
 void append_json(std::string& json, Signal signal, std::string_view message);
 
 /// The trace message of one line of OTLP/JSON. Takes what other writers emit: ids in either case, 64-bit integers as

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OTLP messages of traces and metrics as a table: which field number has which JSON name and type. Both directions of the JSON
-// form walk this table, so a message is described once.
+// The OTLP messages of traces and metrics as a table: which field number has which JSON name and type. Both directions
+// of the JSON form walk this table, so a message is described once.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace lens::otlp {
 
 enum class JsonType : std::uint8_t {
   text,
-  hex,       // bytes of an id
-  base64,    // any other bytes
+  hex,     // bytes of an id
+  base64,  // any other bytes
   boolean,
   number,    // varint that JSON writes as a number: enumerations and 32-bit counts
   int64,     // varint that JSON writes as a string

@@ -13,6 +13,7 @@
 
 #include "src/record/clock.h"
 #include "src/record/names.h"
+#include "src/telemetry/loss_report.h"
 
 namespace lens::telemetry {
 namespace {
@@ -107,9 +108,11 @@ void Pipeline::run() noexcept {
       if (flush != flush_begun_) begin_flush(flush);
       const bool is_due = batched_ > 0 && steady_clock::now() - batch_began_ >= options_.schedule_delay;
       if (is_due && exporter_->is_ready()) export_batch();
+      if (options_.metrics && options_.metrics->is_due()) send_metrics();
       exporter_->poll();
+      if (options_.metrics) options_.metrics->exporter().poll();
       count();
-      if (exporter_->is_flushed()) flush_done_.store(flush_begun_, std::memory_order_release);
+      if (is_flushed()) flush_done_.store(flush_begun_, std::memory_order_release);
     } catch (const std::bad_alloc&) {
       on_error_("out of memory in the pipeline; spans were lost");
     }
@@ -130,7 +133,15 @@ void Pipeline::begin_flush(std::uint64_t number) {
   cycle();  // what came from other threads is applied one cycle late
   export_batch();
   exporter_->flush();
+  if (options_.metrics) {
+    send_metrics();
+    options_.metrics->exporter().flush();
+  }
   flush_begun_ = number;
+}
+
+bool Pipeline::is_flushed() const {
+  return exporter_->is_flushed() && (!options_.metrics || options_.metrics->exporter().is_flushed());
 }
 
 void Pipeline::cycle() {
@@ -223,7 +234,7 @@ void Pipeline::export_batch() {
   std::atomic<std::uint64_t>& bytes = file_.header().batch_bytes[filling_];
   exporting::Batch full{batch(), std::exchange(batched_, 0), {}};
   full.memory = {&bytes, [](std::atomic<std::uint64_t>* held) { held->store(0, std::memory_order_release); }};
-  exporter_->export_spans(std::move(full));
+  exporter_->export_batch(std::move(full));
   filling_ = free_batch();
 }
 
@@ -231,24 +242,48 @@ void Pipeline::export_batch() {
 void Pipeline::export_alone() {
   auto memory = std::make_shared<const std::string>(encoded_.view());
   const std::string_view element = *memory;
-  exporter_->export_spans({element, 1, std::move(memory)});
+  exporter_->export_batch({element, 1, std::move(memory)});
 }
 
-// Rings outlive a session, and so do their counts.
-std::uint64_t Pipeline::lost_for_room() const noexcept { return recorder_.dropped() - dropped_before_; }
-
 void Pipeline::count() {
-  const exporting::ExportCounts news = exporter_->take_counts();
-  exported_ += news.exported;
-  refused_ += news.refused;
+  const exporting::ExportCounts& counts = exporter_->counts();
   record::Counters& counters = recorder_.counters();
   counters.spans_recorded.store(recorded_, std::memory_order_relaxed);
   counters.spans_truncated.store(truncated_, std::memory_order_relaxed);
-  counters.spans_exported.store(exported_, std::memory_order_relaxed);
+  counters.spans_exported.store(counts.exported, std::memory_order_relaxed);
   const std::uint64_t ring_drops = recorder_.dropped();
-  counters.spans_dropped.store(ring_drops - dropped_before_ + refused_, std::memory_order_relaxed);
+  counters.spans_dropped.store(ring_drops - dropped_before_ + counts.refused(), std::memory_order_relaxed);
   counters.ring_drops.store(ring_drops, std::memory_order_relaxed);
   if (recorder_.dropped_without_ring() > 0 && !said_no_ring_) say_no_ring();
+}
+
+SpanCounts Pipeline::span_counts() const {
+  SpanCounts counts;
+  assembler_.for_each_open([&counts](const assemble::OpenSpan&) { ++counts.live; });
+  counts.batched = batched_;
+  counts.processed = recorded_ - batched_;
+  counts.no_ring = recorder_.dropped_without_ring() - dropped_without_ring_before_;
+  counts.ring_full = recorder_.dropped() - dropped_before_ - counts.no_ring;
+  counts.lost_records = recorder_.lost_records() - lost_records_before_;
+  return counts;
+}
+
+RingFill Pipeline::ring_fill() const noexcept {
+  RingFill fill;
+  for (std::uint32_t number = 1; number <= recorder_.ring_count(); ++number) {
+    const record::RingHeader& ring = file_.ring(number);
+    fill.used_bytes += ring.head.position.load(std::memory_order_relaxed) - ring.tail.load(std::memory_order_relaxed);
+    fill.room_bytes += ring.data_bytes;
+  }
+  return fill;
+}
+
+void Pipeline::send_metrics() {
+  MetricReader& reader = *options_.metrics;
+  const SpanCounts spans = span_counts();
+  reader.send(self_metrics(
+      spans, ring_fill(),
+      {{Signal::traces, spans.processed, *exporter_}, {Signal::metrics, reader.sent_points(), reader.exporter()}}));
 }
 
 void Pipeline::say_no_ring() {
@@ -266,7 +301,8 @@ void Pipeline::finish() {
   for (std::uint32_t number = 1; number <= recorder_.ring_count(); ++number)
     file_.publish_open(number, file_.ring(number).tail.load(std::memory_order_relaxed), {}, true);
   const auto left = deadline_ - steady_clock::now();
-  const auto send_until = deadline_ - std::min<steady_clock::duration>(longest_reserve, left / 4);
+  const auto reserve = std::min<steady_clock::duration>(longest_reserve, left / 4);
+  const auto send_until = deadline_ - reserve;
   while (!exporter_->is_ready() && steady_clock::now() < send_until) {
     exporter_->poll();
     wait();
@@ -277,19 +313,15 @@ void Pipeline::finish() {
   const record::Counters& counters = recorder_.counters();
   exporter_->finish(
       {counters.spans_recorded, counters.spans_exported, counters.spans_dropped, counters.spans_truncated});
-  say_losses(counters);
+  say_losses();
+  if (!options_.metrics) return;
+  send_metrics();
+  options_.metrics->exporter().drain(deadline_ - reserve / 2);
 }
 
-void Pipeline::say_losses(const record::Counters& counters) {
-  const std::uint64_t lost_records = recorder_.lost_records() - lost_records_before_;
-  if (counters.spans_dropped > 0) {
-    announce_("telemetry lost " + std::to_string(counters.spans_dropped) + " of " +
-              std::to_string(counters.spans_recorded + lost_for_room()) + " spans (" + std::to_string(lost_for_room()) +
-              " for want of room, " + std::to_string(refused_) + " refused by the exporter)");
-  }
-  if (lost_records > 0)
-    announce_("telemetry lost " + std::to_string(lost_records) +
-              " attributes, events or ends of spans for want of room");
+void Pipeline::say_losses() {
+  const std::string losses = loss_report(span_counts(), *exporter_);
+  if (!losses.empty()) announce_(losses);
 }
 
 void Pipeline::wait() {

@@ -16,6 +16,8 @@
 #include "src/assemble/assembler.h"
 #include "src/export/exporter.h"
 #include "src/record/recorder.h"
+#include "src/telemetry/metric_reader.h"
+#include "src/telemetry/self_metrics.h"
 
 namespace lens::telemetry {
 
@@ -26,6 +28,7 @@ class Pipeline : private assemble::SpanSink {
     std::size_t max_batch_spans = 0;                 // 0: as many as make a request of a good size
     otlp::Limits limits;
     std::vector<std::string> redacted_keys;
+    std::unique_ptr<MetricReader> metrics = {};  // null: there are none
   };
 
   /// `on_error` hears of failures on the way, `announce` what was lost in the end.
@@ -56,13 +59,16 @@ class Pipeline : private assemble::SpanSink {
   void export_batch();
   void export_alone();
   void begin_flush(std::uint64_t number);
+  bool is_flushed() const;
   void finish();
   void wait();
   void wake() noexcept;
   void count();
-  std::uint64_t lost_for_room() const noexcept;
+  SpanCounts span_counts() const;
+  RingFill ring_fill() const noexcept;
+  void send_metrics();
   void say_no_ring();
-  void say_losses(const record::Counters& counters);
+  void say_losses();
 
   Options options_;
   std::unique_ptr<exporting::Exporter> exporter_;
@@ -84,9 +90,9 @@ class Pipeline : private assemble::SpanSink {
 
   std::uint64_t recorded_ = 0;
   std::uint64_t truncated_ = 0;
-  std::uint64_t exported_ = 0;
-  std::uint64_t refused_ = 0;
-  std::uint64_t dropped_before_ = recorder_.dropped();  // by earlier sessions of this process
+  // Rings outlive a session, and so do their counts.
+  std::uint64_t dropped_before_ = recorder_.dropped();
+  std::uint64_t dropped_without_ring_before_ = recorder_.dropped_without_ring();
   std::uint64_t lost_records_before_ = recorder_.lost_records();
   bool said_no_ring_ = false;
   bool busy_ = false;  // the last cycle found much: the next comes sooner

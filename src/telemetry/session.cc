@@ -21,49 +21,69 @@ namespace {
 
 class NoExporter : public exporting::Exporter {
  public:
-  void export_spans(exporting::Batch batch) override { counts_.exported += batch.count; }
+  void export_batch(exporting::Batch batch) override { counts_.exported += batch.count; }
+  exporting::ExporterIdentity identity() const override { return {"none"}; }
 };
 
-std::unique_ptr<exporting::Exporter> make_otlp_exporter(const setup::Plan& plan, const Config& config,
-                                                        const otlp::Envelope& envelope,
-                                                        const exporting::ErrorSink& on_error) {
-  const auto announce = telemetry::announcing(config.on_error);
+exporting::OtlpExporterOptions options_of_spans(const setup::Plan& plan, const Config& config) {
   exporting::OtlpExporterOptions options;
   options.otlp = config.standard.otlp_traces;
   options.spool = {plan.spool_dir, config.spool_size_bytes, plan.run_id};
   options.export_timeout = config.standard.span_batch.export_timeout;
   options.most_queued_spans = config.standard.span_batch.max_queue_size;
   options.most_batches = record::batch_count - 1;  // the other one is being filled
+  return options;
+}
+
+exporting::OtlpExporterOptions options_of_metrics(const Config& config) {
+  exporting::OtlpExporterOptions options;
+  options.signal = Signal::metrics;
+  options.otlp = config.standard.otlp_metrics;
+  options.otlp.timeout = std::min(options.otlp.timeout, config.standard.metric_export_timeout);
+  options.one_attempt = true;
+  return options;
+}
+
+std::unique_ptr<exporting::Exporter> make_otlp_exporter(Signal signal, const setup::Plan& plan, const Config& config,
+                                                        const otlp::Envelope& envelope,
+                                                        const exporting::ErrorSink& on_error) {
+  const auto announce = telemetry::announcing(config.on_error);
+  exporting::OtlpExporterOptions options =
+      signal == Signal::traces ? options_of_spans(plan, config) : options_of_metrics(config);
   // The ranks of a job start in one moment: their jitter must differ all the same.
   options.jitter_seed = std::hash<std::string>()(plan.instance_id) ^ std::uint64_t(getpid());
   try {
     return std::make_unique<exporting::OtlpExporter>(options, envelope, on_error, announce);
   } catch (const std::invalid_argument& malformed) {
     // A malformed standard variable does not stop the job.
-    announce(std::string(malformed.what()) + "; the default is used");
+    const bool is_said = signal == Signal::metrics && options.otlp.endpoint == config.standard.otlp_traces.endpoint;
+    if (!is_said) announce(std::string(malformed.what()) + "; the default is used");
     options.otlp.endpoint.clear();
     return std::make_unique<exporting::OtlpExporter>(options, envelope, on_error, announce);
   }
 }
 
-std::unique_ptr<exporting::Exporter> make_exporter(const setup::Plan& plan, const Config& config,
+std::unique_ptr<exporting::Exporter> make_file_exporter(Signal signal, const setup::Plan& plan,
+                                                        const otlp::Envelope& envelope,
+                                                        const exporting::ErrorSink& on_error) {
+  exporting::FileExporterOptions options;
+  options.directory = plan.file_dir;
+  options.signal = signal;
+  options.json = plan.file_format == setup::FileFormat::json;
+  options.rank = plan.rank.rank;
+  options.start_unix_ns = record::ClockSample::now().unix_ns;
+  return std::make_unique<exporting::FileExporter>(options, envelope, on_error);
+}
+
+std::unique_ptr<exporting::Exporter> make_exporter(Signal signal, const setup::Plan& plan, const Config& config,
                                                    const otlp::Envelope& envelope,
-                                                   const exporting::ErrorSink& on_error, std::string& trace_file) {
+                                                   const exporting::ErrorSink& on_error) {
   switch (plan.exporter) {
     case setup::Exporter::console:
-      return std::make_unique<exporting::ConsoleExporter>(STDOUT_FILENO, envelope, on_error);
-    case setup::Exporter::file: {
-      exporting::FileExporterOptions options;
-      options.directory = plan.file_dir;
-      options.json = plan.file_format == setup::FileFormat::json;
-      options.rank = plan.rank.rank;
-      options.start_unix_ns = record::ClockSample::now().unix_ns;
-      auto exporter = std::make_unique<exporting::FileExporter>(options, envelope, on_error);
-      trace_file = std::filesystem::path(exporter->path()).filename();
-      return exporter;
-    }
+      return std::make_unique<exporting::ConsoleExporter>(STDOUT_FILENO, signal, envelope, on_error);
+    case setup::Exporter::file: return make_file_exporter(signal, plan, envelope, on_error);
     case setup::Exporter::none: return std::make_unique<NoExporter>();
-    case setup::Exporter::otlp: return make_otlp_exporter(plan, config, envelope, on_error);
+    case setup::Exporter::otlp: return make_otlp_exporter(signal, plan, config, envelope, on_error);
   }
   return nullptr;
 }
@@ -101,7 +121,13 @@ void Session::start() {
   const auto on_error = telemetry::rate_limited(config_.on_error);
   const otlp::Envelope envelope(plan_.resource, "lens", version);
   record::RecorderOptions recording;
-  auto exporter = make_exporter(plan_, config_, envelope, on_error, recording.trace_file);
+  auto exporter = make_exporter(Signal::traces, plan_, config_, envelope, on_error);
+  telemetry::Pipeline::Options options;
+  if (config_.metrics_enabled && plan_.exporter != setup::Exporter::none) {
+    options.metrics = std::make_unique<telemetry::MetricReader>(
+        config_.standard.metric_export_interval, make_exporter(Signal::metrics, plan_, config_, envelope, on_error));
+  }
+  recording.trace_file = std::filesystem::path(exporter->path()).filename();
   recording.run_id = plan_.run_id;
   recording.rank = plan_.rank.rank;
   recording.world_size = plan_.rank.world_size;
@@ -116,7 +142,6 @@ void Session::start() {
   const auto announce = telemetry::announcing(config_.on_error);
   if (!problem.empty()) announce("rings are in private memory, unseen by other programs: " + problem);
 
-  telemetry::Pipeline::Options options;
   options.schedule_delay = config_.standard.span_batch.schedule_delay;
   options.max_batch_spans = config_.standard.span_batch.max_export_batch_size;
   options.limits = limits_of(config_.standard.span_limits);

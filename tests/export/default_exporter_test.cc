@@ -25,6 +25,7 @@ class DefaultExporter : public testing::Test {
     config_.span_groups = "all";
     config_.spool_dir = directory_.path() / "spool";
     config_.run_id = "run1";
+    config_.metrics_enabled = false;
     config_.standard.otlp_traces.protocol = OtlpProtocol::http_protobuf;
     config_.on_error = [this](std::string_view line) {
       std::lock_guard lock(mutex_);

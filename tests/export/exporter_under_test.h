@@ -29,7 +29,7 @@ class ExporterUnderTest {
   void take(const std::string& spans, std::uint64_t count) {
     auto memory = std::make_shared<const std::string>(spans);
     const std::string_view elements = *memory;
-    exporter_->export_spans({elements, count, std::move(memory)});
+    exporter_->export_batch({elements, count, std::move(memory)});
   }
 
   /// Drives it until something holds; false when that takes too long.
@@ -55,17 +55,13 @@ class ExporterUnderTest {
   }
 
   std::uint64_t exported() const noexcept { return counts_.exported; }
-  std::uint64_t refused() const noexcept { return counts_.refused; }
+  std::uint64_t refused() const noexcept { return counts_.refused(); }
   const std::string& said() const noexcept { return said_; }
   const std::string& announced() const noexcept { return announced_; }
   exporting::OtlpExporter& operator*() noexcept { return *exporter_; }
 
  private:
-  void count() {
-    const auto news = exporter_->take_counts();
-    counts_.exported += news.exported;
-    counts_.refused += news.refused;
-  }
+  void count() { counts_ = exporter_->counts(); }
 
   std::string said_, announced_;
   exporting::ExportCounts counts_;

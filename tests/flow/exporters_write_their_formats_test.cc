@@ -24,7 +24,7 @@ std::vector<nlohmann::json> json_lines(const std::string& text) {
   return lines;
 }
 
-TEST(ConsoleExporter, PrintsOneJsonObjectPerLineThatNamesItsSignal) {
+TEST(ConsoleExporter, PrintsOneJsonObjectPerSpanAndBatchOfMetricsThatNamesItsSignal) {
   TemporaryDirectory directory;
   const int status = run_in_child([&] {
     const int file = open((directory.path() / "out").c_str(), O_WRONLY | O_CREAT, 0600);
@@ -36,9 +36,11 @@ TEST(ConsoleExporter, PrintsOneJsonObjectPerLineThatNamesItsSignal) {
   });
   ASSERT_EQ(status, 0);
   const auto lines = json_lines(directory.read("out"));
-  ASSERT_EQ(lines.size(), 2u);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[2].at("signal"), "metrics");
+  EXPECT_GT(lines[2].at("resourceMetrics")[0].at("scopeMetrics")[0].at("metrics").size(), 1u);
   std::string names;
-  for (const auto& line : lines) {
+  for (const auto& line : {lines[0], lines[1]}) {
     EXPECT_EQ(line.at("signal"), "traces");
     const auto& spans = line.at("resourceSpans")[0].at("scopeSpans")[0].at("spans");
     EXPECT_EQ(spans.size(), 1u);

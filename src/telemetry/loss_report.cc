@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/telemetry/loss_report.h"
+
+namespace lens::telemetry {
+namespace {
+
+std::string in_words(const std::string& cause) {
+  if (cause == "queue_full") return "the collector did not keep up";
+  if (cause == "rejected") return "the collector rejected them";
+  if (cause == "shutdown") return "no time was left at shutdown";
+  if (cause == "spool_failed") return "the spool could not take them";
+  if (cause == "spool_full") return "the spool was full";
+  if (cause == "too_large") return "too large for the collector";
+  if (cause == "write_failed") return "they could not be written";
+  return "export failed: " + cause;
+}
+
+}  // namespace
+
+std::string loss_report(const SpanCounts& spans, const exporting::Exporter& exporter) {
+  const exporting::ExportCounts& counts = exporter.counts();
+  const std::uint64_t lost = spans.ring_full + spans.no_ring + counts.refused();
+  if (lost == 0 && spans.lost_records == 0) return {};
+  std::string causes;
+  const auto add = [&causes](std::uint64_t count, const std::string& words) {
+    if (count > 0) causes += (causes.empty() ? "" : ", ") + std::to_string(count) + " (" + words + ")";
+  };
+  add(spans.ring_full, "the ring of their thread was full");
+  add(spans.no_ring, "no ring for their thread");
+  for (const auto& [cause, count] : counts.lost) add(count, in_words(cause));
+  std::string line = "telemetry lost ";
+  if (lost > 0) line += std::to_string(lost) + " of " + std::to_string(spans.started()) + " spans: " + causes;
+  if (spans.lost_records > 0)
+    line += (lost > 0 ? "; and " : "") + std::to_string(spans.lost_records) +
+            " attributes, events or ends of spans that found their ring full";
+  if (!counts.lost.empty() && !exporter.last_failure().empty()) line += "; " + exporter.last_failure();
+  return line;
+}
+
+}  // namespace lens::telemetry
