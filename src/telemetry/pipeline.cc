@@ -254,7 +254,7 @@ void Pipeline::count() {
   const std::uint64_t ring_drops = recorder_.dropped();
   counters.spans_dropped.store(ring_drops - dropped_before_ + counts.refused(), std::memory_order_relaxed);
   counters.ring_drops.store(ring_drops, std::memory_order_relaxed);
-  if (recorder_.dropped_without_ring() > 0 && !said_no_ring_) say_no_ring();
+  if (recorder_.dropped_without_ring() > dropped_without_ring_before_ && !said_no_ring_) say_no_ring();
 }
 
 SpanCounts Pipeline::span_counts() const {
