@@ -279,7 +279,7 @@ RingFill Pipeline::ring_fill() const noexcept {
 }
 
 void Pipeline::send_metrics() {
-  MetricReader& reader = *options_.metrics;
+  exporting::MetricReader& reader = *options_.metrics;
   const SpanCounts spans = span_counts();
   reader.send(self_metrics(
       spans, ring_fill(),

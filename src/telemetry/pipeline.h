@@ -15,8 +15,8 @@
 
 #include "src/assemble/assembler.h"
 #include "src/export/exporter.h"
+#include "src/export/metric_reader.h"
 #include "src/record/recorder.h"
-#include "src/telemetry/metric_reader.h"
 #include "src/telemetry/self_metrics.h"
 
 namespace lens::telemetry {
@@ -28,7 +28,7 @@ class Pipeline : private assemble::SpanSink {
     std::size_t max_batch_spans = 0;                 // 0: as many as make a request of a good size
     otlp::Limits limits;
     std::vector<std::string> redacted_keys;
-    std::unique_ptr<MetricReader> metrics = {};  // null: there are none
+    std::unique_ptr<exporting::MetricReader> metrics = {};  // null: there are none
   };
 
   /// `on_error` hears of failures on the way, `announce` what was lost in the end.

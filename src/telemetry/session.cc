@@ -124,7 +124,7 @@ void Session::start() {
   auto exporter = make_exporter(Signal::traces, plan_, config_, envelope, on_error);
   telemetry::Pipeline::Options options;
   if (config_.metrics_enabled && plan_.exporter != setup::Exporter::none) {
-    options.metrics = std::make_unique<telemetry::MetricReader>(
+    options.metrics = std::make_unique<exporting::MetricReader>(
         config_.standard.metric_export_interval, make_exporter(Signal::metrics, plan_, config_, envelope, on_error));
   }
   recording.trace_file = std::filesystem::path(exporter->path()).filename();

@@ -11,26 +11,26 @@
 #include "src/export/exporter.h"
 #include "src/model/metric.h"
 
-namespace lens::telemetry {
+namespace lens::exporting {
 
 class MetricReader {
  public:
-  MetricReader(std::chrono::milliseconds interval, std::unique_ptr<exporting::Exporter> exporter);
+  MetricReader(std::chrono::milliseconds interval, std::unique_ptr<Exporter> exporter);
 
   bool is_due() const noexcept { return std::chrono::steady_clock::now() >= due_; }
   /// The next ones are due an interval from now.
   void send(const std::vector<model::Metric>& metrics);
 
-  exporting::Exporter& exporter() const noexcept { return *exporter_; }
+  Exporter& exporter() const noexcept { return *exporter_; }
   /// Data points that went to the exporter.
   std::uint64_t sent_points() const noexcept { return sent_points_; }
 
  private:
   std::chrono::milliseconds interval_;
-  std::unique_ptr<exporting::Exporter> exporter_;
+  std::unique_ptr<Exporter> exporter_;
   std::uint64_t start_unix_ns_;
   std::chrono::steady_clock::time_point due_;
   std::uint64_t sent_points_ = 0;
 };
 
-}  // namespace lens::telemetry
+}  // namespace lens::exporting

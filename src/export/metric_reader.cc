@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/telemetry/metric_reader.h"
+#include "src/export/metric_reader.h"
 
 #include "src/otlp/metric_encoder.h"
 
-namespace lens::telemetry {
+namespace lens::exporting {
 namespace {
 
 std::uint64_t unix_ns() {
@@ -13,7 +13,7 @@ std::uint64_t unix_ns() {
 
 }  // namespace
 
-MetricReader::MetricReader(std::chrono::milliseconds interval, std::unique_ptr<exporting::Exporter> exporter)
+MetricReader::MetricReader(std::chrono::milliseconds interval, std::unique_ptr<Exporter> exporter)
     : interval_(interval),
       exporter_(std::move(exporter)),
       start_unix_ns_(unix_ns()),
@@ -29,4 +29,4 @@ void MetricReader::send(const std::vector<model::Metric>& metrics) {
   exporter_->export_batch({elements, points, std::move(memory)});
 }
 
-}  // namespace lens::telemetry
+}  // namespace lens::exporting
