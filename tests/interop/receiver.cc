@@ -43,13 +43,16 @@ std::vector<std::string> collector_command(const Collector& collector, const std
   add_form("jsonl.zst", "format: json, compression: zstd");
   add_form("otlp", "format: proto");
   add_form("otlp.zst", "format: proto, compression: zstd");
+  exporters += "  file/metrics: {path: '" + collector.metrics_file().string() + "'}\n";
   return {program, "--config",
           "yaml:receivers: {otlp: {protocols: {grpc: {endpoint: '" + grpc + "'}, http: {endpoint: '" + http +
               "'}}}}\n" + "exporters:\n" + exporters +
               "service:\n"
               "  telemetry: {metrics: {level: none}}\n"
-              "  pipelines: {traces: {receivers: [otlp], exporters: [" +
-              names + "]}}\n"};
+              "  pipelines:\n"
+              "    metrics: {receivers: [otlp], exporters: [file/metrics]}\n"
+              "    traces: {receivers: [otlp], exporters: [" +
+              names + "]}\n"};
 }
 
 std::vector<std::string> jaeger_command(const TemporaryDirectory& directory, const std::string& program,

@@ -40,6 +40,7 @@ class Collector : public Receiver {
   /// What it took, written by its file exporter in each form that it has: once it has stopped.
   static const std::vector<std::string> forms;
   std::filesystem::path file(const std::string& form) const { return directory_.path() / ("traces." + form); }
+  std::filesystem::path metrics_file() const { return directory_.path() / "metrics.jsonl"; }
   void stop() { process_.stop(); }
 
  private:

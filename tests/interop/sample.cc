@@ -223,6 +223,7 @@ Config sending_config(const Way& way, const std::string& endpoint) {
   Config config;
   config.enabled = true;
   config.exporter = "otlp";
+  config.metrics_enabled = false;  // not every peer takes them
   config.standard.otlp_traces.endpoint = endpoint;
   config.standard.otlp_traces.protocol = way.protocol;
   config.standard.otlp_traces.compression = way.compression;
