@@ -271,7 +271,7 @@ Outcome grpc_outcome(const Response& response, const Endpoint& endpoint) {
 Outcome outcome_of(const Response& response, const Endpoint& endpoint, OtlpProtocol protocol) {
   if (response.too_large)
     return {.kind = Kind::refused,
-            .cause = "too_large_answer",
+            .cause = "answer_too_large",
             .message = endpoint.url + " answered with more than 4 MiB, which was cut off"};
   if (response.curl_code != CURLE_OK) return unanswered(response, endpoint, protocol);
   return protocol == OtlpProtocol::grpc ? grpc_outcome(response, endpoint) : http_outcome(response, endpoint, protocol);

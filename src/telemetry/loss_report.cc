@@ -1,18 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/telemetry/loss_report.h"
 
+#include <string_view>
+#include <utility>
+
 namespace lens::telemetry {
 namespace {
 
 std::string in_words(const std::string& cause) {
-  if (cause == "queue_full") return "the collector did not keep up";
-  if (cause == "rejected") return "the collector rejected them";
-  if (cause == "shutdown") return "no time was left at shutdown";
-  if (cause == "spool_failed") return "the spool could not take them";
-  if (cause == "spool_full") return "the spool was full";
-  if (cause == "too_large") return "too large for the collector";
-  if (cause == "write_failed") return "they could not be written";
-  return "export failed: " + cause;
+  static constexpr std::pair<std::string_view, std::string_view> words[] = {
+      {"answer_too_large", "the collector's answer had no end"},
+      {"connection", "the collector could not be reached"},
+      {"queue_full", "the collector did not keep up"},
+      {"rejected", "the collector rejected them"},
+      {"shutdown", "no time was left at shutdown"},
+      {"spool_failed", "the spool could not take them"},
+      {"spool_full", "the spool was full"},
+      {"timeout", "the collector did not answer in time"},
+      {"too_large", "too large for the collector"},
+      {"write_failed", "they could not be written"},
+  };
+  for (const auto& [known, in_words] : words)
+    if (known == cause) return std::string(in_words);
+  return "the collector answered " + cause;
 }
 
 }  // namespace

@@ -148,6 +148,17 @@ TEST_F(DefaultExporter, ABlackHoleCostsTheDeadlineAndNoMore) {
   EXPECT_THAT(said(), ElementsAre(HasSubstr("100 spans wait in " + config_.spool_dir)));
 }
 
+TEST_F(DefaultExporter, ShutdownNamesWhatWasLostAndWhy) {
+  HttpPeer peer([](int, const HttpRequest&) { return answer(400, "no such tenant", "Content-Type: text/plain\r\n"); });
+  config_.standard.otlp_traces.endpoint = peer.url();
+  auto telemetry = setup_telemetry(config_, Rank{});
+  record(100);
+  telemetry.shutdown();
+  const std::string failure = peer.url() + "/v1/traces answered 400: no such tenant";
+  EXPECT_THAT(said(),
+              ElementsAre(failure, "telemetry lost 100 of 100 spans: 100 (the collector answered 400); " + failure));
+}
+
 TEST_F(DefaultExporter, AMalformedEndpointIsReportedAndDoesNotStopTheJob) {
   config_.standard.otlp_traces.endpoint = "http://collector:port";
   auto telemetry = setup_telemetry(config_, Rank{});
