@@ -42,11 +42,12 @@ void add_spans(std::vector<Metric>& metrics, const SpanCounts& spans) {
                            {point(spans.live, {{"otel.span.sampling_result", "RECORD_AND_SAMPLE"}})}));
   metrics.push_back(number("otel.sdk.processor.span.queue.size", MetricKind::up_down_counter, "{span}",
                            "Spans that have ended and wait for their batch to go.", {point(spans.batched, processor)}));
-  metrics.push_back(
+  Metric processed =
       number("otel.sdk.processor.span.processed", MetricKind::counter, "{span}",
-             "Spans handed to the exporter, or lost before (error.type).",
-             {point(spans.processed, processor), point(spans.ring_full, with_cause(processor, "queue_full")),
-              point(spans.no_ring, with_cause(processor, "no_ring"))}));
+             "Spans handed to the exporter, or lost before, by cause.", {point(spans.processed, processor)});
+  if (spans.ring_full > 0) processed.numbers.push_back(point(spans.ring_full, with_cause(processor, "queue_full")));
+  if (spans.no_ring > 0) processed.numbers.push_back(point(spans.no_ring, with_cause(processor, "no_ring")));
+  metrics.push_back(std::move(processed));
 }
 
 void add_rings(std::vector<Metric>& metrics, const RingFill& rings, std::uint64_t lost_records) {
@@ -69,9 +70,9 @@ void add_exporter(std::vector<Metric>& metrics, const ExporterReading& reading) 
   metrics.push_back(number(prefix + "inflight", MetricKind::up_down_counter, unit,
                            items + " that the exporter has taken and not settled: waiting, under way or in the spool.",
                            {point(reading.taken - counts.exported - counts.refused(), attributes)}));
-  Metric exported = number(prefix + "exported", MetricKind::counter, unit,
-                           items + " that were delivered, or lost by the exporter (error.type).",
-                           {point(counts.exported, attributes)});
+  Metric exported =
+      number(prefix + "exported", MetricKind::counter, unit,
+             items + " that were delivered, or lost by the exporter, by cause.", {point(counts.exported, attributes)});
   for (const auto& [cause, count] : counts.lost)
     exported.numbers.push_back(point(count, with_cause(attributes, cause)));
   metrics.push_back(std::move(exported));
