@@ -12,8 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace lens::otlp;
   const std::string message = traces_from_json({reinterpret_cast<const char*>(data), size});
   std::string first, second;
-  append_traces_json(first, message);
-  append_traces_json(second, traces_from_json(first));
+  append_json(first, lens::Signal::traces, message);
+  append_json(second, lens::Signal::traces, traces_from_json(first));
   if (first != second) std::abort();
   return 0;
 } catch (const lens::otlp::DecodeError&) {

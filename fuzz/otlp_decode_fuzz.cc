@@ -39,14 +39,14 @@ int count_spans(std::string_view message) {
 void decode_and_convert(std::string_view message) try {
   int spans = count_spans(message);
   std::string json;
-  append_json(json, Signal::traces, message);
+  append_json(json, lens::Signal::traces, message);
   if (count_spans(traces_from_json(json)) != spans) std::abort();
 } catch (const DecodeError&) {
 }
 
 void read_json(std::string_view line) try {
   std::string json;
-  append_json(json, Signal::traces, traces_from_json(line));
+  append_json(json, lens::Signal::traces, traces_from_json(line));
 } catch (const DecodeError&) {
 }
 

@@ -107,6 +107,8 @@ TEST_P(Bounds, HoldWhateverTheCollectorDoes) {
     config.spool_dir = place.traces();
     config.standard.otlp_traces.endpoint = collector.url();
     config.standard.otlp_traces.protocol = protocol;
+    config.standard.otlp_metrics = config.standard.otlp_traces;
+    config.standard.metric_export_interval = 100ms;
     config.standard.span_batch = Config{}.standard.span_batch;
     config.on_error = {};
     *cost = cost_of_recording(config);
