@@ -65,6 +65,7 @@ const Flag flags[] = {
     {"otel-enabled", &Arguments::otel_enabled, any, "record telemetry"},
     {"otel-service-name", &Arguments::otel_service_name, any, "the service's name in the telemetry"},
     {"otel-span-groups", &Arguments::otel_span_groups, any, "which spans to record: presets and groups, by comma"},
+    {"otel-root-interval", &Arguments::otel_root_interval, 0, "iterations of a trace; 0: one trace for the run"},
 };
 
 size_t edit_distance(std::string_view a, std::string_view b) {

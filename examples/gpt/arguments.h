@@ -60,6 +60,7 @@ struct Arguments {
   bool otel_enabled = false;
   std::string otel_service_name;
   std::string otel_span_groups;
+  int64_t otel_root_interval = 0;
 };
 
 // The command line is at fault: main prints the message and exits with status 2.

@@ -182,7 +182,8 @@ void require_writable(const std::string& directory) {
 
 void save_checkpoint(const std::string& directory, const TrainingState& state, const Layout& layout,
                      const Group& world) {
-  auto span = lens::managed_span(mg::SpanGroup::checkpoint, mg::save_checkpoint, mg::iteration = state.iteration);
+  auto span = lens::managed_span(mg::SpanGroup::checkpoint, mg::save_checkpoint, mg::iteration = state.iteration,
+                                 mg::goodput = true);
   const fs::path path = rank_file(directory, state.iteration, layout.rank);
   write_rank_file(path, state_dict(state, layout));
   world.barrier();
@@ -190,7 +191,7 @@ void save_checkpoint(const std::string& directory, const TrainingState& state, c
 }
 
 void load_checkpoint(const std::string& directory, TrainingState& state, const Layout& layout) {
-  auto span = lens::managed_span(mg::SpanGroup::load_checkpoint, mg::load_checkpoint);
+  auto span = lens::managed_span(mg::SpanGroup::load_checkpoint, mg::load_checkpoint, mg::goodput = true);
   const fs::path path = rank_file(directory, latest_iteration(directory), layout.rank);
   const std::string content = read_file(path);
   try {

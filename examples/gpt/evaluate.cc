@@ -16,7 +16,8 @@ double mean_over_replicas(double value, const Layout& layout, const Group& world
 
 double evaluate(Schedule& schedule, const Sampler& held_out, const Arguments& arguments, const Layout& layout,
                 const Group& world) {
-  auto span = lens::managed_span(mg::SpanGroup::evaluate, mg::evaluate, mg::eval_iters = arguments.eval_iters);
+  auto span = lens::managed_span(mg::SpanGroup::evaluate, mg::evaluate, mg::eval_iters = arguments.eval_iters,
+                                 mg::goodput = true);
   double loss = 0;
   for (int64_t step = 0; step < arguments.eval_iters; ++step) {
     auto step_span = lens::managed_span(mg::SpanGroup::evaluate, mg::evaluate_step);

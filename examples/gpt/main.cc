@@ -27,7 +27,9 @@ int run(int argc, const char* const* argv) {
   const auto telemetry = lens::setup_telemetry(config, {.rank = layout.rank, .world_size = layout.world_size},
                                                gpt::resource_attributes(arguments, layout));
   if (telemetry.is_exporting()) gpt::drain_on_termination();
-  gpt::pretrain(arguments, layout, {.enabled = config.enabled, .exporting = telemetry.is_exporting()});
+  gpt::pretrain(
+      arguments, layout,
+      {.enabled = config.enabled, .exporting = telemetry.is_exporting(), .process_start = gpt::process_start()});
   return 0;
 }
 

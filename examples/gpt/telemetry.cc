@@ -4,8 +4,14 @@
 #include "lens/megatron.h"
 #include "lens/telemetry.h"
 
+#include <unistd.h>
+
+#include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <sstream>
 
 namespace gpt {
 
@@ -37,6 +43,24 @@ lens::ResourceAttributes resource_attributes(const Arguments& arguments, const L
           {"megatron.micro_batch_size", arguments.micro_batch_size},
           {"megatron.ckpt_format", "torch"},
           {"megatron.precision", "fp32"}};
+}
+
+lens::SystemTime process_start() {
+  using namespace std::chrono;
+  std::ifstream file("/proc/self/stat");
+  std::string stat;
+  std::getline(file, stat);
+  // Fields behind the name, which may hold anything, are told by number: 3 is the first, 22 the start in ticks since
+  // boot.
+  std::istringstream fields(stat.substr(stat.rfind(')') + 1));
+  std::string skipped;
+  for (int field = 3; field < 22; ++field) fields >> skipped;
+  long long started_ticks = 0;
+  timespec since_boot{};
+  if (!(fields >> started_ticks) || clock_gettime(CLOCK_BOOTTIME, &since_boot) != 0) return system_clock::now();
+  const auto age = seconds(since_boot.tv_sec) + nanoseconds(since_boot.tv_nsec) -
+                   duration<double>(static_cast<double>(started_ticks) / static_cast<double>(sysconf(_SC_CLK_TCK)));
+  return system_clock::now() - duration_cast<system_clock::duration>(age);
 }
 
 void drain_on_termination() {

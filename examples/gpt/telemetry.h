@@ -6,6 +6,7 @@
 #include "examples/gpt/parallel.h"
 #include "lens/config.h"
 #include "lens/resource.h"
+#include "lens/span.h"
 
 namespace gpt {
 
@@ -15,6 +16,9 @@ lens::Config telemetry_config(const Arguments& arguments);
 
 // The model, the batch and this rank's place, sent once with everything that the rank records.
 lens::ResourceAttributes resource_attributes(const Arguments& arguments, const Layout& layout);
+
+// When the process was started: what came before telemetry belongs to the run too.
+lens::SystemTime process_start();
 
 // What launchers end a rank with, SIGTERM and SIGINT, first sends what has been recorded, then does what it always did.
 void drain_on_termination();

@@ -40,7 +40,8 @@ class Trainer {
         state_{*stage_, optimizer_.adam(), arguments.seed} {}
 
   void load();
-  void train();
+  /// `startup` is the span that the first trace of the training links to, if the run has several.
+  void train(const lens::SpanContext& startup);
   void generate_text();
 
  private:
@@ -54,11 +55,14 @@ class Trainer {
 
   static int find_context_source(const Layout& layout, const Groups& groups, const Tracing& tracing);
 
+  void open_data();
+  void train_to(int64_t iteration);
   StepResult train_step();
   void share_step_context();
   void log(const StepResult& step);
   void evaluate_and_log();
   void save();
+  bool evaluates() const { return arguments_.eval_interval > 0 && arguments_.eval_iters > 0; }
   bool is_due(int64_t interval) const;
 
   const Arguments& arguments_;
@@ -83,20 +87,37 @@ std::shared_ptr<Stage> Trainer::make_stage(const Arguments& arguments, const Lay
 
 void Trainer::load() { load_checkpoint(arguments_.load, state_, layout_); }
 
-void Trainer::train() {
-  auto span = lens::managed_span(mg::SpanGroup::job, mg::train, mg::train_iters = arguments_.train_iters);
-  const bool evaluates = arguments_.eval_interval > 0 && arguments_.eval_iters > 0;
+// A trace of weeks is more than any backend shows. With a root interval each so many iterations are a trace of their
+// own, linked to the one before.
+void Trainer::train(const lens::SpanContext& startup) {
+  open_data();
+  const int64_t interval = arguments_.otel_root_interval;
+  lens::SpanContext previous = startup;
+  do {
+    lens::SpanOptions options;
+    if (interval > 0) options = {.root = true, .links = {previous}};
+    auto span = lens::managed_span(mg::SpanGroup::job, mg::train, options, mg::train_iters = arguments_.train_iters);
+    previous = span.context();
+    train_to(interval > 0 ? std::min(state_.iteration + interval, arguments_.train_iters) : arguments_.train_iters);
+  } while (state_.iteration < arguments_.train_iters);
+}
+
+void Trainer::open_data() {
   const std::string path = arguments_.data_path.empty() ? default_text_path() : arguments_.data_path;
-  data_.emplace(path, arguments_.valid_fraction, arguments_.seq_length, static_cast<uint64_t>(state_.seed), evaluates);
+  data_.emplace(path, arguments_.valid_fraction, arguments_.seq_length, static_cast<uint64_t>(state_.seed),
+                evaluates());
   if (layout_.rank == 0)
     std::printf(" byte-frequency entropy of the text: %.6f (the loss of a model that has learnt only that)\n",
                 unigram_entropy(data_->train_text));
   if (!arguments_.save.empty()) require_writable(arguments_.save);
   last_log_ = Clock::now();
-  while (state_.iteration < arguments_.train_iters) {
+}
+
+void Trainer::train_to(int64_t iteration) {
+  while (state_.iteration < iteration) {
     const StepResult step = train_step();
     if (state_.iteration % arguments_.log_interval == 0) log(step);
-    if (evaluates && is_due(arguments_.eval_interval)) evaluate_and_log();
+    if (evaluates() && is_due(arguments_.eval_interval)) evaluate_and_log();
     if (!arguments_.save.empty() && is_due(arguments_.save_interval)) save();
   }
 }
@@ -106,7 +127,8 @@ bool Trainer::is_due(int64_t interval) const {
 }
 
 Trainer::StepResult Trainer::train_step() {
-  auto span = lens::managed_span(mg::SpanGroup::step, mg::train_step, mg::iteration = state_.iteration + 1);
+  auto span =
+      lens::managed_span(mg::SpanGroup::step, mg::train_step, mg::iteration = state_.iteration + 1, mg::goodput = true);
   share_step_context();
   gradients_.zero();
   const double replica_loss = schedule_.forward_backward(data_->train, state_.consumed_samples);
@@ -168,18 +190,31 @@ void Trainer::generate_text() {
 }  // namespace
 
 void pretrain(const Arguments& arguments, const Layout& layout, const Tracing& tracing) {
-  auto span =
-      lens::managed_span(mg::SpanGroup::job, mg::pretrain, mg::model_type = "gpt",
-                         mg::train_iters = arguments.train_iters, mg::global_batch_size = arguments.global_batch_size);
-  const Groups groups(layout, std::chrono::minutes(arguments.distributed_timeout_minutes));
+  std::optional<Groups> groups;
   std::optional<Trainer> trainer;
+  lens::SpanContext startup;
+  const auto train = [&] {
+    trainer->train(startup);
+    trainer->generate_text();
+  };
   {
-    auto model_span = lens::managed_span(mg::SpanGroup::model_init, mg::model_init);
-    trainer.emplace(arguments, layout, groups, tracing);
+    const lens::SpanOptions since_exec{.start = tracing.process_start};
+    auto span = lens::managed_span(mg::SpanGroup::job, mg::pretrain, since_exec, mg::model_type = "gpt",
+                                   mg::train_iters = arguments.train_iters,
+                                   mg::global_batch_size = arguments.global_batch_size);
+    startup = span.context();
+    {
+      auto startup_span = lens::managed_span(mg::SpanGroup::job, mg::startup, since_exec, mg::goodput = true);
+      groups.emplace(layout, std::chrono::minutes(arguments.distributed_timeout_minutes));
+    }
+    {
+      auto model_span = lens::managed_span(mg::SpanGroup::model_init, mg::model_init, mg::goodput = true);
+      trainer.emplace(arguments, layout, *groups, tracing);
+    }
+    if (!arguments.load.empty()) trainer->load();
+    if (arguments.otel_root_interval == 0) return train();
   }
-  if (!arguments.load.empty()) trainer->load();
-  trainer->train();
-  trainer->generate_text();
+  train();
 }
 
 }  // namespace gpt

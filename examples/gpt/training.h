@@ -4,12 +4,14 @@
 
 #include "examples/gpt/arguments.h"
 #include "examples/gpt/parallel.h"
+#include "lens/span.h"
 
 namespace gpt {
 
 struct Tracing {
   bool enabled = false;    // in the job: the same on every rank, so that collectives may depend on it
   bool exporting = false;  // on this rank
+  lens::SystemTime process_start;
 };
 
 // Collective. Throws std::runtime_error naming what failed.

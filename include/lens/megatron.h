@@ -22,6 +22,7 @@ using SpanGroup = MegatronSpanGroup;
 
 // Spans, each with the group that controls it.
 inline constexpr Name pretrain = "megatron.pretrain";                                      // job
+inline constexpr Name startup = "megatron.startup";                                        // job
 inline constexpr Name train = "megatron.train";                                            // job
 inline constexpr Name model_init = "megatron.model_init";                                  // model_init
 inline constexpr Name load_checkpoint = "megatron.load_checkpoint";                        // load_checkpoint
@@ -64,6 +65,10 @@ inline constexpr TypedKey<"megatron.eval_iters", std::int64_t> eval_iters;      
 inline constexpr TypedKey<"megatron.update_successful", bool> update_successful;          // optimizer_step
 inline constexpr TypedKey<"dl.pipeline_parallel.rank", std::int64_t> pipeline_parallel_rank;  // pp.recv_forward.linked
 inline constexpr TypedKey<"dl.microbatch_id", std::int64_t> dl_microbatch_id;  // pp.recv_forward.linked, warm-up only
+
+/// Marks the spans that account for a rank's wall time: they follow one another and never nest, so that their sums add
+/// up. On startup, model_init, load_checkpoint, train_step, save_checkpoint, evaluate.
+inline constexpr TypedKey<"is_goodput_span", bool> goodput;
 
 }  // namespace megatron
 }  // namespace lens

@@ -10,17 +10,19 @@ import unittest
 from ranks import TINY, succeed
 
 LINKED = "megatron.pp.recv_forward.linked"
+GOODPUT = "is_goodput_span"
 
 # Each span: its group, its parent, its attributes with their types.
 TREE = {
     "megatron.pretrain": ("job", None, {"megatron.model_type": str, "megatron.train_iters": int,
                                         "megatron.global_batch_size": int}),
-    "megatron.model_init": ("model_init", "megatron.pretrain", {}),
-    "megatron.load_checkpoint": ("load_checkpoint", "megatron.pretrain", {}),
+    "megatron.startup": ("job", "megatron.pretrain", {GOODPUT: bool}),
+    "megatron.model_init": ("model_init", "megatron.pretrain", {GOODPUT: bool}),
+    "megatron.load_checkpoint": ("load_checkpoint", "megatron.pretrain", {GOODPUT: bool}),
     "megatron.load_checkpoint.io_read": ("load_checkpoint", "megatron.load_checkpoint", {}),
     "megatron.train": ("job", "megatron.pretrain", {"megatron.train_iters": int}),
     "megatron.train_step": ("step", "megatron.train", {"megatron.iteration": int, "megatron.loss": float,
-                                                       "megatron.grad_norm": float}),
+                                                       "megatron.grad_norm": float, GOODPUT: bool}),
     "megatron.forward_backward": ("forward_backward", "megatron.train_step", {"megatron.num_microbatches": int}),
     "megatron.microbatch.forward": ("microbatch", "megatron.forward_backward", {"megatron.microbatch_id": int}),
     "megatron.layer.forward": ("layer", "megatron.microbatch.forward", {}),
@@ -39,10 +41,10 @@ TREE = {
     "megatron.grad_sync.finish": ("communication", "megatron.train_step", {}),
     "megatron.optimizer_step": ("optimizer", "megatron.train_step", {"megatron.grad_norm": float,
                                                                      "megatron.update_successful": bool}),
-    "megatron.save_checkpoint": ("checkpoint", "megatron.train", {"megatron.iteration": int}),
+    "megatron.save_checkpoint": ("checkpoint", "megatron.train", {"megatron.iteration": int, GOODPUT: bool}),
     "megatron.save_checkpoint.state_dict": ("checkpoint", "megatron.save_checkpoint", {}),
     "megatron.save_checkpoint.io_write": ("checkpoint", "megatron.save_checkpoint", {}),
-    "megatron.evaluate": ("evaluate", "megatron.train", {"megatron.eval_iters": int}),
+    "megatron.evaluate": ("evaluate", "megatron.train", {"megatron.eval_iters": int, GOODPUT: bool}),
     "megatron.evaluate.step": ("evaluate", "megatron.evaluate", {}),
     "megatron.inference.request": ("inference", "megatron.pretrain", {}),
 }
@@ -113,6 +115,38 @@ class Spans(unittest.TestCase):
             (link,) = span["links"]
             self.assertEqual(steps.pop(link["spanId"]), (link["traceId"], replica))
             self.assertNotEqual(link["traceId"], span["traceId"])
+
+    def test_goodput_spans_follow_one_another_and_account_for_the_rank_s_time(self):
+        _, ranks = self.record("per_step", "--otel-enabled")
+        for _, spans in ranks:
+            marked = sorted((int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"])) for span in spans
+                            if any(item["key"] == GOODPUT for item in span.get("attributes", [])))
+            for (_, end), (start, _) in zip(marked, marked[1:]):
+                self.assertLessEqual(end, start)
+            (train,) = [span for span in spans if span["name"] == "megatron.train"]
+            accounted = sum(end - start for start, end in marked)
+            whole = int(train["endTimeUnixNano"]) - marked[0][0]
+            self.assertGreater(accounted, 0.8 * whole)  # the rest: opening the text and counting its bytes
+
+    def test_with_a_root_interval_each_so_many_iterations_are_a_trace_linked_to_the_one_before(self):
+        _, ranks = self.record("per_step", "--otel-enabled", "--otel-root-interval=2", "--train-iters=8")
+        for _, spans in ranks:
+            (pretrain,) = [span for span in spans if span["name"] == "megatron.pretrain"]
+            roots = sorted((span for span in spans if span["name"] == "megatron.train"),
+                           key=lambda span: int(span["startTimeUnixNano"]))
+            self.assertEqual(len(roots), 3)  # iterations 4 and 5, 6 and 7, 8
+            steps = {span["spanId"]: span for span in spans if span["name"] == "megatron.train_step"}
+            before = pretrain
+            for root in roots:
+                self.assertNotIn("parentSpanId", root)
+                self.assertNotEqual(root["traceId"], before["traceId"])
+                self.assertEqual([(link["traceId"], link["spanId"]) for link in root["links"]],
+                                 [(before["traceId"], before["spanId"])])
+                self.assertGreaterEqual(int(root["startTimeUnixNano"]), int(before["endTimeUnixNano"]))
+                before = root
+            iterations = [[int(value(step["attributes"], "megatron.iteration")) for step in steps.values()
+                           if step["traceId"] == root["traceId"]] for root in roots]
+            self.assertEqual(iterations, [[4, 5], [6, 7], [8]])
 
     def test_the_resource_tells_the_rank_s_place_and_the_model(self):
         _, ranks = self.record("default", "--otel-enabled", "--otel-service-name=tiny")

@@ -6,6 +6,7 @@ namespace lens::cli {
 std::span<const GroupSpan> group_spans() {
   static constexpr GroupSpan table[] = {
       {"job", "megatron.pretrain"},
+      {"job", "megatron.startup"},
       {"job", "megatron.train"},
       {"checkpoint", "megatron.save_checkpoint"},
       {"checkpoint", "megatron.save_checkpoint.state_dict"},
