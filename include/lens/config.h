@@ -120,6 +120,7 @@ struct Config {
   StandardConfig standard = {};
 
   // Not in the environment.
+  std::string prefix = "NEMO_LENS";  ///< that from_env was given: messages name variables by it
   std::reference_wrapper<const Vocabulary> vocabulary = SpanGroup::vocabulary();
   std::chrono::milliseconds shutdown_timeout{5'000};  ///< bounds the whole shutdown
   /// Receives one line of text for each warning and background failure, on any thread. When empty, what set-up and
@@ -135,6 +136,8 @@ struct Config {
 
   /// The user's own directory of shared memory.
   LENS_API static std::string default_shm_dir();
+  /// lens/spool in the user's state directory; empty when the environment names none.
+  LENS_API static std::string default_spool_dir();
 };
 
 }  // namespace lens

@@ -16,27 +16,24 @@
 namespace lens::exporting {
 namespace {
 
-std::string unusable(const std::string& path, const std::string& reason) {
-  return "cannot write traces to " + path + ": " + reason + "; set FILE_DIR to a directory that can be written";
-}
-
-void create_directory(const std::string& directory) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) throw std::invalid_argument(unusable(directory, error.message()));
+[[noreturn]] void reject(const FileExporterOptions& options, const std::string& path, const std::string& reason) {
+  throw std::invalid_argument("cannot write traces to " + path + ": " + reason + "; set " + options.directory_variable +
+                              " to a directory that can be written");
 }
 
 }  // namespace
 
 FileExporter::FileExporter(const FileExporterOptions& options, otlp::Envelope envelope, ErrorSink on_error)
     : signal_(options.signal), json_(options.json), envelope_(std::move(envelope)), on_error_(std::move(on_error)) {
-  create_directory(options.directory);
+  std::error_code error;
+  std::filesystem::create_directories(options.directory, error);
+  if (error) reject(options, options.directory, error.message());
   const std::string name = "rank" + std::to_string(options.rank) + "-" +
                            std::to_string(options.start_unix_ns / 1'000'000) + "-" + std::to_string(getpid());
   path_ = options.directory + "/" + std::string(signal_name(signal_)) + "-" + name + (json_ ? ".jsonl" : ".otlp.zst");
   status_path_ = options.directory + "/status-" + name + ".json";
   file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (file_ < 0) throw std::invalid_argument(unusable(path_, strerror(errno)));
+  if (file_ < 0) reject(options, path_, strerror(errno));
 }
 
 FileExporter::~FileExporter() { close(file_); }

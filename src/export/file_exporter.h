@@ -16,6 +16,7 @@ namespace lens::exporting {
 
 struct FileExporterOptions {
   std::string directory;
+  std::string directory_variable = "NEMO_LENS_FILE_DIR";  // that names it, for messages
   Signal signal = Signal::traces;
   bool json = false;  // one OTLP/JSON request a line; else length-prefixed zstd frames of OTLP protobuf
   int rank = 0;

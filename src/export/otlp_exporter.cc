@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "src/otlp/request.h"
 #include "src/otlp/split.h"
 
 namespace lens::exporting {
@@ -196,9 +197,9 @@ bool OtlpExporter::split(Request& request) {
 
 /// The halves take its place: should this process die between, both are still there.
 bool OtlpExporter::split_spooled(Request& request) {
-  const auto halves = otlp::split(request.spooled->message(), request.spans());
+  const auto halves = otlp::halved(request.spooled->message());
   const bool kept =
-      halves && spool_.add(halves->first, halves->first_spans) && spool_.add(halves->second, halves->second_spans);
+      halves && spool_.add(halves->first, halves->first_items) && spool_.add(halves->second, halves->second_items);
   if (!kept) return false;
   spool_may_hold_ = true;
   spool_.remove(*request.spooled);

@@ -16,6 +16,7 @@ namespace lens::exporting {
 namespace {
 
 using Kind = Outcome::Kind;
+using Reason = Outcome::Reason;
 
 constexpr std::size_t most_message_characters = 300;
 
@@ -113,23 +114,39 @@ bool was_closed_for_size(const Response& response) {
          response.sent_bytes < response.request_bytes;
 }
 
+Reason reason_of(int curl_code) {
+  switch (curl_code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY: return Reason::host_name;
+    case CURLE_COULDNT_CONNECT: return Reason::connection;
+    case CURLE_OPERATION_TIMEDOUT: return Reason::timeout;
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_PEER_FAILED_VERIFICATION: return Reason::tls;
+    case CURLE_UNSUPPORTED_PROTOCOL:  // it began with something that is no HTTP/1.1
+    case CURLE_HTTP2:                 // no frame of HTTP/2
+    case CURLE_WEIRD_SERVER_REPLY: return Reason::protocol;
+    default: return Reason::other;
+  }
+}
+
 Outcome unanswered(const Response& response, const Endpoint& endpoint, OtlpProtocol protocol) {
   if (was_closed_for_size(response))
     return {.kind = Kind::too_large,
+            .reason = Reason::other,
             .cause = "too_large",
             .message = endpoint.url + " did not take all of a large request (" +
                        std::to_string(response.request_bytes) + " bytes)"};
-  Outcome outcome{.kind = Kind::retry,
-                  .cause = response.curl_code == CURLE_OPERATION_TIMEDOUT ? "timeout" : "connection",
-                  .message = with("cannot reach " + endpoint.url, response.error)};
   // To libcurl, a server of HTTP/1.1 has said nothing where it expects HTTP/2.
   const bool nothing_in_http2 = protocol == OtlpProtocol::grpc && response.curl_code == CURLE_GOT_NOTHING;
-  switch (nothing_in_http2 ? CURLE_HTTP2 : response.curl_code) {
-    case CURLE_UNSUPPORTED_PROTOCOL:  // it began with something that is no HTTP/1.1
-    case CURLE_HTTP2:                 // no frame of HTTP/2
-    case CURLE_WEIRD_SERVER_REPLY:
-      outcome.message = wrong_protocol(endpoint, protocol) + " (" + one_line(response.error) + ")";
-      break;
+  Outcome outcome{.kind = Kind::retry,
+                  .reason = nothing_in_http2 ? Reason::protocol : reason_of(response.curl_code),
+                  .cause = response.curl_code == CURLE_OPERATION_TIMEDOUT ? "timeout" : "connection",
+                  .message = with("cannot reach " + endpoint.url, response.error)};
+  if (outcome.reason == Reason::protocol)
+    outcome.message = wrong_protocol(endpoint, protocol) + " (" + one_line(response.error) + ")";
+  switch (response.curl_code) {
     case CURLE_SEND_ERROR:
     case CURLE_RECV_ERROR:  // a server of HTTP/1.1 may close before its answer is read
       if (protocol == OtlpProtocol::grpc && !response.answered)
@@ -164,6 +181,18 @@ std::string_view http_remedy(long status) {
   }
 }
 
+Reason http_reason(long status) {
+  if (status >= 300 && status < 400) return Reason::path;
+  switch (status) {
+    case 401:
+    case 403: return Reason::credentials;
+    case 404:
+    case 405: return Reason::path;
+    case 415: return Reason::protocol;
+    default: return Reason::other;
+  }
+}
+
 Outcome accepted(const otlp::PartialSuccess& partial, Signal signal) {
   Outcome outcome;
   outcome.rejected = static_cast<std::uint64_t>(std::max<std::int64_t>(partial.rejected, 0));
@@ -183,7 +212,7 @@ Outcome http_outcome(const Response& response, const Endpoint& endpoint, OtlpPro
                         ? otlp::partial_success_of_json(response.body)
                         : otlp::partial_success(response.body),
                     endpoint.signal);
-  Outcome outcome{.kind = Kind::refused, .cause = std::to_string(status)};
+  Outcome outcome{.kind = Kind::refused, .reason = http_reason(status), .cause = std::to_string(status)};
   const std::string detail = http_detail(response);
   const bool redirect = status >= 300 && status < 400;
   outcome.message = with(endpoint.url + " answered " + std::to_string(status), redirect ? response.location : detail);
@@ -194,6 +223,7 @@ Outcome http_outcome(const Response& response, const Endpoint& endpoint, OtlpPro
   } else if (status == 413 || (status == 400 && speaks_of_size(detail))) {
     outcome.kind = Kind::too_large;
   } else if (!response.grpc_status.empty()) {
+    outcome.reason = Reason::protocol;
     outcome.message = wrong_protocol(endpoint, protocol);
   }
   return outcome;
@@ -238,6 +268,16 @@ Kind kind_of(int status, bool has_retry_info, std::string_view message) {
   }
 }
 
+Reason grpc_reason(int status) {
+  switch (status) {
+    case permission_denied:
+    case unauthenticated: return Reason::credentials;
+    case unimplemented: return Reason::path;
+    case deadline_exceeded: return Reason::timeout;
+    default: return Reason::other;
+  }
+}
+
 std::string_view grpc_remedy(int status) {
   switch (status) {
     case permission_denied:
@@ -250,12 +290,16 @@ std::string_view grpc_remedy(int status) {
 Outcome grpc_outcome(const Response& response, const Endpoint& endpoint) {
   const int status = status_of(response);
   if (response.http_major == 1)
-    return {.kind = Kind::retry, .cause = "connection", .message = wrong_protocol(endpoint, OtlpProtocol::grpc)};
+    return {.kind = Kind::retry,
+            .reason = Reason::protocol,
+            .cause = "connection",
+            .message = wrong_protocol(endpoint, OtlpProtocol::grpc)};
   if (status == ok) return accepted(otlp::partial_success(response.body), endpoint.signal);
   const otlp::ResponseStatus details = otlp::response_status(base64_decoded(response.grpc_details));
   // A message that is not encoded right stays as it came.
   const std::string message = base::percent_decoded(response.grpc_message).value_or(response.grpc_message);
   Outcome outcome{.kind = kind_of(status, details.retry_delay.has_value(), message),
+                  .reason = grpc_reason(status),
                   .retry_after = details.retry_delay};
   const bool from_http = response.grpc_status.empty();
   outcome.cause = std::string(grpc_name(status));
@@ -271,6 +315,7 @@ Outcome grpc_outcome(const Response& response, const Endpoint& endpoint) {
 Outcome outcome_of(const Response& response, const Endpoint& endpoint, OtlpProtocol protocol) {
   if (response.too_large)
     return {.kind = Kind::refused,
+            .reason = Reason::other,
             .cause = "answer_too_large",
             .message = endpoint.url + " answered with more than 4 MiB, which was cut off"};
   if (response.curl_code != CURLE_OK) return unanswered(response, endpoint, protocol);

@@ -18,7 +18,11 @@ struct Outcome {
     too_large,  // less at a time may be taken
     refused,    // never
   };
+  /// What is wrong, where it is of a kind that has a remedy of its own.
+  enum class Reason { none, host_name, connection, timeout, tls, protocol, credentials, path, other };
+
   Kind kind = Kind::accepted;
+  Reason reason = Reason::none;
   std::uint64_t rejected = 0;  // of an accepted request: spans that were not taken, and never will be
   std::string cause = {};      // of a failure, in a word: "timeout", "503", "UNAVAILABLE"
   std::string message = {};    // for people: what happened and, where there is one, the remedy; may be empty

@@ -135,7 +135,7 @@ std::optional<Spool::File> Spool::parse(std::string_view name) const {
   if (!read_number(name, time) || !read_number(name, pid) || !read_number(name, file.spans) ||
       !read_number(name, file.bytes))
     return std::nullopt;
-  file.of_this_run = name == run_;
+  file.of_this_run = run_.empty() || name == run_;
   return file;
 }
 
@@ -195,6 +195,17 @@ std::uint64_t Spool::used_bytes() const {
   std::uint64_t bytes = 0;
   for (const File& file : files()) bytes += file.bytes;
   return bytes;
+}
+
+Spool::Contents Spool::contents() const {
+  Contents contents;
+  for (const File& file : files()) {
+    if (!file.of_this_run) continue;
+    ++contents.requests;
+    contents.spans += file.spans;
+    contents.bytes += file.bytes;
+  }
+  return contents;
 }
 
 std::uint64_t Spool::own_spans() const {

@@ -23,7 +23,7 @@ namespace lens::exporting {
 struct SpoolOptions {
   std::string directory = {};
   std::uint64_t most_bytes = 0;  // of all runs together; 0: nothing is kept
-  std::string run_id = {};
+  std::string run_id = {};       // empty: of whatever run, for who only takes
 };
 
 /// A request of the spool that this process may send: nobody else does while this lives.
@@ -64,6 +64,11 @@ class Spool {
 
   /// Of all runs together.
   std::uint64_t used_bytes() const;
+  struct Contents {
+    std::uint64_t requests = 0, spans = 0, bytes = 0;
+  };
+  /// What lies there now of the run.
+  Contents contents() const;
   /// Spans of this process's that lie in the spool.
   std::uint64_t own_spans() const;
   /// Spans that this process had put there and that made room for newer ones, since the last call.

@@ -20,5 +20,6 @@ void append_json(std::string& json, Signal signal, std::string_view message);
 /// The trace message of one line of OTLP/JSON. Takes what other writers emit: ids in either case, 64-bit integers as
 /// numbers, unknown fields, bytes that are not UTF-8 within strings. Empty when the line holds another signal only.
 std::string traces_from_json(std::string_view line);
+std::string metrics_from_json(std::string_view line);
 
 }  // namespace lens::otlp

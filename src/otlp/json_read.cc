@@ -145,13 +145,16 @@ json parse(std::string_view line) {
   return parsed;
 }
 
-}  // namespace
-
-std::string traces_from_json(std::string_view line) {
+std::string from_json(std::string_view line, const JsonMessage& schema) {
   std::string message;
   pbf_writer writer(message);
-  write_message(writer, parse(line), traces_data_json, 0);
+  write_message(writer, parse(line), schema, 0);
   return message;
 }
+
+}  // namespace
+
+std::string traces_from_json(std::string_view line) { return from_json(line, traces_data_json); }
+std::string metrics_from_json(std::string_view line) { return from_json(line, metrics_data_json); }
 
 }  // namespace lens::otlp

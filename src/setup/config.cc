@@ -64,6 +64,7 @@ void apply(Config& config, const Variable& variable, std::span<const std::string
 Config Config::from_env(const EnvOptions& options) {
   Config config;
   config.vocabulary = options.vocabulary;
+  config.prefix = options.prefix;
   std::vector<std::string> prefixes;
   for (const std::string& prefix : {options.prefix, options.fallback_prefix}) {
     if (!prefix.empty()) prefixes.push_back(prefix + "_");
@@ -74,6 +75,12 @@ Config Config::from_env(const EnvOptions& options) {
 }
 
 GroupSet Config::resolved_span_groups() const { return vocabulary.get().resolve(span_groups); }
+
+std::string Config::default_spool_dir() {
+  if (const auto state = setup::read_variable("XDG_STATE_HOME")) return *state + "/lens/spool";
+  const auto home = setup::read_variable("HOME");
+  return home ? *home + "/.local/state/lens/spool" : "";
+}
 
 std::string Config::default_shm_dir() { return "/dev/shm/lens-" + std::to_string(getuid()); }
 

@@ -60,10 +60,12 @@ std::string derive_run_id(const Config& config, const Rank& rank, std::vector<st
 
   const auto address = read_variable("MASTER_ADDR");
   if (!address) {
-    warnings.emplace_back("no launcher names this run, so ranks on different nodes get different run ids; set RUN_ID");
+    warnings.push_back("no launcher names this run, so ranks on different nodes get different run ids; set " +
+                       config.prefix + "_RUN_ID");
     return launch_run();
   }
-  warnings.emplace_back("the run id is a hash of MASTER_ADDR and MASTER_PORT, so that runs may collide; set RUN_ID");
+  warnings.push_back("the run id is a hash of MASTER_ADDR and MASTER_PORT, so that runs may collide; set " +
+                     config.prefix + "_RUN_ID");
   return hashed(*address + ":" + read_variable("MASTER_PORT").value_or(""));
 }
 

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "src/base/text.h"
-#include "src/setup/environment.h"
 #include "src/setup/identity.h"
 #include "src/setup/rank.h"
 #include "src/setup/resource.h"
@@ -70,12 +69,6 @@ std::string default_file_dir(std::string run_id) {
   return "lens/" + run_id;
 }
 
-std::string default_spool_dir() {
-  if (const auto state = read_variable("XDG_STATE_HOME")) return *state + "/lens/spool";
-  const auto home = read_variable("HOME");
-  return home ? *home + "/.local/state/lens/spool" : "";
-}
-
 void decide_export(Plan& plan, const Config& config, const Strategy& strategy) {
   plan.exports = strategy.exports(config, plan.rank);
   plan.why = "strategy " + std::string{strategy.name} + (plan.exports ? " chooses" : " does not choose") + " rank " +
@@ -109,7 +102,7 @@ Plan make_plan(const Config& config, const Rank& rank, const ResourceAttributes&
   plan.run_id = derive_run_id(config, plan.rank, plan.warnings);
   plan.instance_id = plan.run_id + "-rank" + std::to_string(rank.rank);
   plan.file_dir = config.file_dir.empty() ? default_file_dir(plan.run_id) : config.file_dir;
-  plan.spool_dir = config.spool_dir.empty() ? default_spool_dir() : config.spool_dir;
+  plan.spool_dir = config.spool_dir.empty() ? Config::default_spool_dir() : config.spool_dir;
 
   decide_export(plan, config, strategy);
   if (!plan.exports) return plan;

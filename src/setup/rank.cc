@@ -32,17 +32,22 @@ std::optional<int> read_number(const char* name, int minimum, std::vector<std::s
   }
 }
 
+/// The first that says a rank.
+std::optional<Launcher> find_launcher(std::vector<std::string>& warnings) {
+  for (const Launcher& launcher : {torchrun, open_mpi, mpich, slurm}) {
+    if (read_number(launcher.rank, 0, warnings)) return launcher;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Rank Rank::from_env() {
   Rank found;
-  for (const Launcher& launcher : {torchrun, open_mpi, mpich, slurm}) {
-    const auto rank = read_number(launcher.rank, 0, found.warnings);
-    if (!rank) continue;
-    found.rank = *rank;
-    found.world_size = read_number(launcher.world_size, 1, found.warnings).value_or(1);
-    found.local_rank = read_number(launcher.local_rank, 0, found.warnings).value_or(-1);
-    break;
+  if (const auto launcher = find_launcher(found.warnings)) {
+    found.rank = read_number(launcher->rank, 0, found.warnings).value_or(0);
+    found.world_size = read_number(launcher->world_size, 1, found.warnings).value_or(1);
+    found.local_rank = read_number(launcher->local_rank, 0, found.warnings).value_or(-1);
   }
   if (found.rank >= found.world_size) {
     found.warnings.push_back("the launcher says rank " + std::to_string(found.rank) + " of a world of " +
@@ -52,6 +57,13 @@ Rank Rank::from_env() {
   }
   if (found.local_rank < 0) found.local_rank = setup::local_rank(found.warnings);
   return found;
+}
+
+std::optional<setup::RankVariables> setup::rank_variables() {
+  std::vector<std::string> ignored;
+  const auto launcher = find_launcher(ignored);
+  if (!launcher) return std::nullopt;
+  return RankVariables{launcher->rank, launcher->world_size};
 }
 
 int setup::local_rank(std::vector<std::string>& warnings) {

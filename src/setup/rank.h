@@ -2,12 +2,21 @@
 // What the launcher says about the node that this rank is on.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lens/rank.h"
 
 namespace lens::setup {
+
+struct RankVariables {
+  std::string_view rank, world_size;
+};
+
+/// The launcher's variables that Rank::from_env takes the rank from; nothing when there is no launcher.
+std::optional<RankVariables> rank_variables();
 
 /// LOCAL_RANK, else SLURM_LOCALID, OMPI_COMM_WORLD_LOCAL_RANK, MPI_LOCALRANKID, else 0.
 int local_rank(std::vector<std::string>& warnings);

@@ -63,11 +63,12 @@ std::unique_ptr<exporting::Exporter> make_otlp_exporter(Signal signal, const set
   }
 }
 
-std::unique_ptr<exporting::Exporter> make_file_exporter(Signal signal, const setup::Plan& plan,
+std::unique_ptr<exporting::Exporter> make_file_exporter(Signal signal, const setup::Plan& plan, const Config& config,
                                                         const otlp::Envelope& envelope,
                                                         const exporting::ErrorSink& on_error) {
   exporting::FileExporterOptions options;
   options.directory = plan.file_dir;
+  options.directory_variable = config.prefix + "_FILE_DIR";
   options.signal = signal;
   options.json = plan.file_format == setup::FileFormat::json;
   options.rank = plan.rank.rank;
@@ -81,7 +82,7 @@ std::unique_ptr<exporting::Exporter> make_exporter(Signal signal, const setup::P
   switch (plan.exporter) {
     case setup::Exporter::console:
       return std::make_unique<exporting::ConsoleExporter>(STDOUT_FILENO, signal, envelope, on_error);
-    case setup::Exporter::file: return make_file_exporter(signal, plan, envelope, on_error);
+    case setup::Exporter::file: return make_file_exporter(signal, plan, config, envelope, on_error);
     case setup::Exporter::none: return std::make_unique<NoExporter>();
     case setup::Exporter::otlp: return make_otlp_exporter(signal, plan, config, envelope, on_error);
   }

@@ -8,7 +8,7 @@
 
 #include "lens/megatron.h"
 #include "tests/cli/lens_process.h"
-#include "tools/cli/group_spans.h"
+#include "tools/analyze/group_spans.h"
 
 namespace lens {
 namespace {
@@ -68,7 +68,7 @@ TEST_F(GroupsCommand, refuses_an_unknown_word_and_lists_the_known_ones) {
 
 TEST(GroupSpans, give_every_group_of_megatron_at_least_one_span) {
   std::set<std::string> groups;
-  for (const cli::GroupSpan& entry : cli::group_spans()) groups.emplace(entry.group);
+  for (const analyze::GroupSpan& entry : analyze::group_spans()) groups.emplace(entry.group);
   const GroupSet& known = MegatronSpanGroup::vocabulary().groups();
   EXPECT_EQ(groups, std::set<std::string>(known.begin(), known.end()));
 }

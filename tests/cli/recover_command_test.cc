@@ -43,6 +43,14 @@ TEST_F(RecoverCommand, writes_what_a_killed_rank_had_recorded_once) {
   EXPECT_THAT(second.output(), AllOf(HasSubstr("no dead process of this run"), HasSubstr("(1 alive)")));
 }
 
+TEST_F(RecoverCommand, says_that_there_is_no_such_run_and_which_there_are) {
+  StandingRanks ranks(directory, {{"train_step"}});
+  LensProcess lens(directory, {"recover", "stnading", "--shm-dir", shm_dir()});
+  EXPECT_EQ(lens.wait(), 1);
+  EXPECT_EQ(lens.output(), "");
+  EXPECT_THAT(lens.errors(), AllOf(HasSubstr("no process of a run stnading"), HasSubstr("there are: standing")));
+}
+
 TEST_F(RecoverCommand, leaves_nothing_of_ranks_that_ended_in_order) {
   StandingRanks ranks(directory, {{"train_step"}});
   ranks.end(0, SIGTERM);

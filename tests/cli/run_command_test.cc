@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/lens_process.h"
@@ -167,6 +169,31 @@ TEST_F(RunCommand, names_the_remedy_when_the_directory_cannot_be_written) {
   EXPECT_FALSE(std::filesystem::exists(directory.path() / "started"));
 }
 
+TEST_F(RunCommand, refuses_a_directory_that_holds_another_run) {
+  LensProcess first(directory, script(1, "true"));
+  EXPECT_EQ(first.wait(), 0);
+  const std::string run_id = run_file()["run_id"];
+  LensProcess second(directory, script(1, "touch started"));
+  EXPECT_EQ(second.wait(), 1);
+  EXPECT_THAT(second.errors(), AllOf(HasSubstr("holds the run " + run_id), HasSubstr("--out")));
+  EXPECT_FALSE(std::filesystem::exists(directory.path() / "started"));
+  EXPECT_EQ(run_file()["run_id"], run_id);
+
+  ASSERT_EQ(setenv("NEMO_LENS_RUN_ID", run_id.c_str(), 1), 0);
+  LensProcess same(directory, script(1, "true"));
+  unsetenv("NEMO_LENS_RUN_ID");
+  EXPECT_EQ(same.wait(), 0) << same.errors();
+}
+
+TEST_F(RunCommand, refuses_a_directory_that_holds_traces_of_whatever_run) {
+  std::filesystem::create_directory(directory.path() / "out");
+  directory.write("out/traces-rank0-1-1.otlp.zst", "");
+  LensProcess lens(directory, script(1, "touch started"));
+  EXPECT_EQ(lens.wait(), 1);
+  EXPECT_THAT(lens.errors(), HasSubstr("holds traces already"));
+  EXPECT_FALSE(std::filesystem::exists(directory.path() / "started"));
+}
+
 TEST_F(RunCommand, warns_of_groups_that_nobody_knows_and_runs) {
   LensProcess lens(directory, script(1, "echo $NEMO_LENS_SPAN_GROUPS", {"--span-groups", "per_step,rollout"}));
   EXPECT_EQ(lens.wait(), 0);
@@ -179,6 +206,20 @@ TEST_F(RunCommand, shows_how_far_the_run_is) {
                    script(1, "echo ' iteration 10/ 100 | elapsed time per iteration (ms): 12.3 | lm loss: 2.3E+00 |'"));
   EXPECT_EQ(lens.wait(), 0);
   EXPECT_THAT(lens.errors(), HasSubstr("lens: iteration 10/100 · 12.3 ms a step · loss 2.3\n"));
+}
+
+TEST_F(RunCommand, counts_every_span_in_its_last_line) {
+  ASSERT_EQ(setenv("NEMO_LENS_SHM_DIR", (directory.path() / "rings").c_str(), 1), 0);
+  Signpost signpost(directory);
+  LensProcess lens(directory, {"run", "-n", "2", "--out", "out", "--span-groups", "all", "--", LENS_STANDER, "signpost",
+                               "train_step", "forward"});
+  unsetenv("NEMO_LENS_SHM_DIR");
+  signpost.wait_for_lines(2);
+  // Until it has been seen that the ranks count; their last spans are still open.
+  while (lens.errors().find("10 spans, 0 dropped") == std::string::npos) std::this_thread::yield();
+  lens.signal(SIGTERM);
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_THAT(lens.errors(), HasSubstr("lens: 14 spans, 0 dropped\n"));
 }
 
 TEST_F(RunCommand, prints_the_report_at_the_end_even_of_a_run_that_failed) {

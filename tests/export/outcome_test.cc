@@ -143,5 +143,29 @@ TEST(Outcome, AStreamClosedWithinALargeRequestMeansTooLarge) {
   EXPECT_EQ(of_grpc(response).kind, Kind::retry);
 }
 
+TEST(Outcome, TheReasonIsNamedWhereItHasARemedyOfItsOwn) {
+  using Reason = Outcome::Reason;
+  const auto without_answer = [](int code) {
+    Response response;
+    response.curl_code = code;
+    return response;
+  };
+  EXPECT_EQ(of_grpc(without_answer(CURLE_COULDNT_RESOLVE_HOST)).reason, Reason::host_name);
+  EXPECT_EQ(of_grpc(without_answer(CURLE_COULDNT_CONNECT)).reason, Reason::connection);
+  EXPECT_EQ(of_http(without_answer(CURLE_OPERATION_TIMEDOUT)).reason, Reason::timeout);
+  EXPECT_EQ(of_http(without_answer(CURLE_PEER_FAILED_VERIFICATION)).reason, Reason::tls);
+  EXPECT_EQ(of_grpc(without_answer(CURLE_GOT_NOTHING)).reason, Reason::protocol);
+  EXPECT_EQ(of_http(without_answer(CURLE_GOT_NOTHING)).reason, Reason::other);
+  EXPECT_EQ(of_http(http(200)).reason, Reason::none);
+  EXPECT_EQ(of_http(http(401)).reason, Reason::credentials);
+  EXPECT_EQ(of_http(http(404)).reason, Reason::path);
+  EXPECT_EQ(of_http(http(302)).reason, Reason::path);
+  EXPECT_EQ(of_http(http(503)).reason, Reason::other);
+  EXPECT_EQ(of_grpc(http(200)).reason, Reason::protocol);
+  EXPECT_EQ(of_grpc(grpc("0")).reason, Reason::none);
+  EXPECT_EQ(of_grpc(grpc("7")).reason, Reason::credentials);
+  EXPECT_EQ(of_grpc(grpc("12")).reason, Reason::path);
+}
+
 }  // namespace
 }  // namespace lens::exporting

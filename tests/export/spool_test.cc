@@ -90,6 +90,22 @@ TEST_F(SpoolTest, ARequestIsSentByOneAtATime) {
   EXPECT_TRUE(second.take()) << "not sent, so somebody else's turn";
 }
 
+TEST_F(SpoolTest, GivesWhoNamesNoRunThoseOfAllRuns) {
+  spool("run1").add("one", 3);
+  spool("run2").add("two", 4);
+  Spool all = spool("");
+  EXPECT_EQ(all.contents().requests, 2u);
+  EXPECT_EQ(all.contents().spans, 7u);
+  for (const char* message : {"one", "two"}) {
+    const auto request = all.take();
+    ASSERT_TRUE(request);
+    EXPECT_EQ(request->message(), message);
+    all.remove(*request);
+  }
+  EXPECT_FALSE(all.take());
+  EXPECT_EQ(all.contents().requests, 0u);
+}
+
 TEST_F(SpoolTest, DropsTheOldestForWantOfRoomAndCountsThem) {
   Spool spool = this->spool("run1", 10'000);
   for (unsigned i = 0; i < 5; ++i) EXPECT_TRUE(spool.add(noise(3'000, i), 10 + i));

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/launch/progress.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
 
 #include "src/record/layout.h"
 #include "tests/support/temporary_directory.h"
@@ -73,13 +76,18 @@ TEST(SharedCounters, add_up_the_ranks_of_this_run) {
   EXPECT_EQ(sum->dropped, 3u);
 }
 
-TEST(SharedCounters, keep_what_a_rank_had_counted_when_it_is_gone) {
+TEST(SharedCounters, read_what_a_rank_counted_last_when_its_file_is_gone) {
   tests::TemporaryDirectory directory;
   SharedCounters counters(directory.path(), "mine");
   directory.write("a.ring", ring_file("mine", 10, 1));
   counters.read();
+  // It goes on to count in the file, which it removes at its end.
+  const int file = open((directory.path() / "a.ring").c_str(), O_WRONLY | O_CLOEXEC);
   std::filesystem::remove(directory.path() / "a.ring");
-  EXPECT_EQ(counters.read()->recorded, 10u);
+  const std::string last = ring_file("mine", 12, 1);
+  EXPECT_EQ(pwrite(file, last.data(), last.size(), 0), static_cast<ssize_t>(last.size()));
+  close(file);
+  EXPECT_EQ(counters.read()->recorded, 12u);
 }
 
 TEST(SharedCounters, are_unknown_where_there_is_no_shared_memory) {

@@ -106,7 +106,7 @@ TEST(RunId, WithoutLauncherAndRendezvousWarnsThatNodesDiffer) {
   Environment environment;
   std::vector<std::string> warnings;
   EXPECT_THAT(run_id(0, &warnings), MatchesRegex("[0-9a-f]{16}"));
-  EXPECT_THAT(warnings, ElementsAre(HasSubstr("set RUN_ID")));
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("set NEMO_LENS_RUN_ID")));
 }
 
 }  // namespace

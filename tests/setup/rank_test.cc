@@ -27,6 +27,16 @@ TEST(Rank, WithoutALauncherIsZeroOfOne) {
   expect_rank(Rank::from_env(), 0, 1, 0);
 }
 
+TEST(Rank, TellsTheVariablesThatItIsReadFrom) {
+  Environment environment{{"SLURM_PROCID", "0"}, {"PMI_RANK", "2"}, {"PMI_SIZE", "4"}};
+  const auto variables = setup::rank_variables();
+  ASSERT_TRUE(variables);
+  EXPECT_EQ(variables->rank, "PMI_RANK");
+  EXPECT_EQ(variables->world_size, "PMI_SIZE");
+  for (const char* name : {"SLURM_PROCID", "PMI_RANK"}) environment.unset(name);
+  EXPECT_FALSE(setup::rank_variables());
+}
+
 TEST(Rank, IsReadFromTorchrun) {
   Environment environment{{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}};
   expect_rank(Rank::from_env(), 5, 8, 1);

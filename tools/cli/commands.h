@@ -16,6 +16,9 @@ void add_run_command(CLI::App& program, int& exit_code);
 void add_report_command(CLI::App& program, int& exit_code);
 void add_top_command(CLI::App& program, int& exit_code);
 void add_recover_command(CLI::App& program, int& exit_code);
+void add_send_command(CLI::App& program, int& exit_code);
+void add_flush_command(CLI::App& program, int& exit_code);
+void add_doctor_command(CLI::App& program, int& exit_code);
 void add_groups_command(CLI::App& program, int& exit_code);
 void add_help_command(CLI::App& program, int& exit_code);
 

@@ -7,8 +7,8 @@
 
 #include "lens/group.h"
 #include "lens/megatron.h"
+#include "tools/analyze/group_spans.h"
 #include "tools/cli/commands.h"
-#include "tools/cli/group_spans.h"
 
 namespace lens::cli {
 namespace {
@@ -25,7 +25,7 @@ Names names_of(const GroupSet& groups) { return {groups.begin(), groups.end()}; 
 
 Names spans_of(std::string_view group) {
   Names spans;
-  for (const GroupSpan& entry : group_spans()) {
+  for (const analyze::GroupSpan& entry : analyze::group_spans()) {
     if (entry.group == group) spans.emplace_back(entry.span);
   }
   return spans;

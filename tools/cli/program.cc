@@ -44,6 +44,9 @@ int run_program(int argc, const char* const* argv) {
   add_report_command(program, exit_code);
   add_top_command(program, exit_code);
   add_recover_command(program, exit_code);
+  add_send_command(program, exit_code);
+  add_flush_command(program, exit_code);
+  add_doctor_command(program, exit_code);
   add_groups_command(program, exit_code);
   add_help_command(program, exit_code);
   try {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
+#include <filesystem>
+#include <set>
+#include <stdexcept>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -33,12 +36,23 @@ void print(const trace::Recovery& recovery) {
     fmt::print(stderr, "lens: rank {} (process {}): {}\n", recovery.rank, recovery.pid, problem);
 }
 
+/// Somebody who names a run expects it to be there.
+[[noreturn]] void explain_missing(const RecoverOptions& options) {
+  std::set<std::string> runs;
+  for (trace::RingFile& rings : trace::find_ring_files(options.shm_dir, "")) runs.insert(rings.read_facts().run_id);
+  throw std::runtime_error(
+      fmt::format("no process of a run {} keeps its rings in {}; {}", options.run, options.shm_dir,
+                  runs.empty() ? "there are no others either" : fmt::format("there are: {}", fmt::join(runs, ", "))));
+}
+
 int run_recover(const RecoverOptions& options) {
   auto all = nlohmann::json::array();
   int alive = 0, failed = 0, dead = 0;
   std::vector<std::string> problems;
   auto files = trace::find_ring_files(options.shm_dir, run_id_of(options.run, options.shm_dir), &problems);
   for (const std::string& problem : problems) fmt::print(stderr, "lens: {}\n", problem);
+  const bool is_run_id = !options.run.empty() && !std::filesystem::is_directory(options.run);
+  if (files.empty() && is_run_id) explain_missing(options);
   for (trace::RingFile& rings : files) {
     try {
       const auto recovery = trace::recover(rings);

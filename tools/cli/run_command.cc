@@ -47,6 +47,23 @@ void make_directory(const fs::path& directory) {
                                        directory.string(), error.message()));
 }
 
+bool holds_traces(const fs::path& directory) {
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(directory, none))
+    if (entry.path().filename().string().starts_with("traces-")) return true;
+  return false;
+}
+
+// Two runs in one directory would be reported as one. A run that goes on with its own id may.
+void refuse_another_run(const fs::path& directory, const std::string& run_id) {
+  const auto earlier = trace::read_run_file(directory);
+  if (earlier ? earlier->run_id == run_id : !holds_traces(directory)) return;
+  throw std::runtime_error(
+      fmt::format("the trace directory {} holds {} already: name another by --out, or remove it{}", directory.string(),
+                  earlier ? "the run " + earlier->run_id : "traces",
+                  earlier ? fmt::format("; NEMO_LENS_RUN_ID={} goes on with that run", earlier->run_id) : ""));
+}
+
 void warn_of_unknown_groups(launch::Console& console, const launch::RunPlan& plan) {
   for (const std::string& name : launch::unknown_groups(plan.span_groups)) {
     console.print_message(fmt::format(
@@ -142,6 +159,7 @@ int run_run(const RunOptions& options, const CLI::App& command) {
     launch::Console console(STDOUT_FILENO, STDERR_FILENO);
     warn_of_unknown_groups(console, plan);
     make_directory(plan.directory);
+    refuse_another_run(plan.directory, plan.run_id);
     return run_ranks(console, plan, environment);
   } catch (const launch::CommandError& error) {
     return explain(error, options.command.front());

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "src/base/text.h"
-#include "tools/trace/ring_file.h"
 
 namespace lens::launch {
 namespace {
@@ -53,15 +52,20 @@ std::optional<Iteration> parse_iteration(std::string_view line) {
 std::optional<SpanCounts> SharedCounters::read() {
   if (!shm_dir_.empty()) {
     for (trace::RingFile& file : trace::find_ring_files(shm_dir_, run_id_)) {
-      const trace::RingFileFacts facts = file.read_facts();
-      files_[file.path()] = {facts.spans_recorded, facts.spans_dropped};
+      Rank& rank = ranks_[file.path()];
+      if (!rank.rings) rank.rings.emplace(std::move(file));
     }
   }
-  if (files_.empty()) return std::nullopt;
+  if (ranks_.empty()) return std::nullopt;
   SpanCounts sum;
-  for (const auto& [file, counts] : files_) {
-    sum.recorded += counts.recorded;
-    sum.dropped += counts.dropped;
+  for (auto& [path, rank] : ranks_) {
+    if (rank.rings) {
+      const trace::RingFileFacts facts = rank.rings->read_facts();
+      rank.counts = {facts.spans_recorded, facts.spans_dropped};
+      if (facts.state == record::FileState::closed) rank.rings.reset();
+    }
+    sum.recorded += rank.counts.recorded;
+    sum.dropped += rank.counts.dropped;
   }
   return sum;
 }

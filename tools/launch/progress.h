@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "tools/trace/ring_file.h"
+
 namespace lens::launch {
 
 struct Iteration {
@@ -24,8 +26,8 @@ struct SpanCounts {
   std::uint64_t recorded = 0, dropped = 0;
 };
 
-/// What the ranks of a run counted so far, from the headers of their shared memory. A rank that is gone keeps what it
-/// had counted when it was last seen.
+/// What the ranks of a run counted so far, from the headers of their shared memory. A file of rings that was seen once
+/// is held open: its process removes it when it ends, and what it counted last can be read all the same.
 class SharedCounters {
  public:
   SharedCounters(std::filesystem::path shm_dir, std::string run_id)
@@ -37,7 +39,12 @@ class SharedCounters {
  private:
   std::filesystem::path shm_dir_;
   std::string run_id_;
-  std::map<std::filesystem::path, SpanCounts> files_;
+  struct Rank {
+    std::optional<trace::RingFile> rings;  // nothing once it has counted for the last time
+    SpanCounts counts;
+  };
+
+  std::map<std::filesystem::path, Rank> ranks_;
 };
 
 /// One line on how far the run is: "iteration 10/100 · 12.3 ms a step · loss 2.3 · 1234 spans, 0 dropped".

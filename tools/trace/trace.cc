@@ -10,14 +10,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class Role { spans, status, other };
+enum class Role { spans, metrics, logs, status, other };
 
 // Files that hold spans by their name or may do so by their content; what belongs to a run beside them is known.
 Role role_of(const std::string& name) {
   if (name.starts_with("status-") && name.ends_with(".json")) return Role::status;
   bool is_rank_log = name.starts_with("rank") && name.ends_with(".log");
-  bool is_other_signal = name.starts_with("metrics-") || name.starts_with("logs-");
-  if (name == "run.json" || name.starts_with('.') || is_rank_log || is_other_signal) return Role::other;
+  if (name.starts_with("metrics-")) return Role::metrics;
+  if (name.starts_with("logs-")) return Role::logs;
+  if (name == "run.json" || name.starts_with('.') || is_rank_log) return Role::other;
   return Role::spans;
 }
 
@@ -25,6 +26,16 @@ void add_status(Trace& trace, const fs::path& file) try {
   trace.statuses.push_back(read_status_file(file));
 } catch (const std::invalid_argument& error) {
   trace.problems.push_back({file, 0, error.what()});
+}
+
+void add_file(Trace& trace, const fs::path& file) {
+  switch (role_of(file.filename().string())) {
+    case Role::spans: trace.files.push_back(file); break;
+    case Role::metrics: trace.metrics_files.push_back(file); break;
+    case Role::logs: trace.logs_files.push_back(file); break;
+    case Role::status: add_status(trace, file); break;
+    case Role::other: break;
+  }
 }
 
 void read_run(Trace& trace) try { trace.run = read_run_file(trace.path); } catch (const std::invalid_argument& error) {
@@ -58,7 +69,7 @@ Trace open_trace(const fs::path& path) {
   trace.path = path;
   if (!fs::exists(path)) throw std::invalid_argument(path.string() + " does not exist");
   if (!fs::is_directory(path)) {
-    trace.files.push_back(path);
+    add_file(trace, path);
     return trace;
   }
   std::vector<fs::path> files;
@@ -66,13 +77,7 @@ Trace open_trace(const fs::path& path) {
     if (entry.is_regular_file()) files.push_back(entry.path());
   }
   std::ranges::sort(files);
-  for (const fs::path& file : files) {
-    switch (role_of(file.filename().string())) {
-      case Role::spans: trace.files.push_back(file); break;
-      case Role::status: add_status(trace, file); break;
-      case Role::other: break;
-    }
-  }
+  for (const fs::path& file : files) add_file(trace, file);
   read_run(trace);
   return trace;
 }

@@ -26,7 +26,8 @@ struct Trace {
   std::optional<RunFile> run;
   std::vector<Status> statuses;              // one per process that shut down in order
   std::vector<std::filesystem::path> files;  // that hold, or seem to hold, spans; sorted
-  std::vector<Problem> problems;             // found while looking
+  std::vector<std::filesystem::path> metrics_files, logs_files;
+  std::vector<Problem> problems;  // found while looking
 };
 
 Trace open_trace(const std::filesystem::path& path);

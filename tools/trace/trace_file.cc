@@ -29,8 +29,11 @@ bool is_space(char character) {
 
 }  // namespace
 
-TraceFile::TraceFile(std::filesystem::path path)
-    : path_(std::move(path)), stream_(path_, std::ios::binary), zstd_(ZSTD_createDCtx(), ZSTD_freeDCtx) {
+TraceFile::TraceFile(std::filesystem::path path, Signal signal)
+    : path_(std::move(path)),
+      signal_(signal),
+      stream_(path_, std::ios::binary),
+      zstd_(ZSTD_createDCtx(), ZSTD_freeDCtx) {
   if (!stream_) throw std::system_error(errno, std::generic_category(), path_.string());
   size_bytes_ = std::filesystem::file_size(path_);
   form_ = detect_form();
@@ -58,6 +61,12 @@ TraceFile::Form TraceFile::detect_form() {
   if (is_message && big_endian(head) <= max_message_bytes) return Form::frames;
   report("not a trace file");
   return Form::none;
+}
+
+void TraceFile::seek(std::uint64_t offset_bytes) {
+  stream_.clear();
+  stream_.seekg(static_cast<std::streamoff>(offset_bytes));
+  offset_bytes_ = offset_bytes;
 }
 
 std::optional<std::string_view> TraceFile::next() {
@@ -112,7 +121,7 @@ bool TraceFile::unpack(std::string_view& payload) {
   if (payload.starts_with(zstd_magic) && !unpack_zstd(payload)) return false;
   if (!payload.starts_with('{')) return true;
   try {
-    converted_ = otlp::traces_from_json(payload);
+    converted_ = signal_ == Signal::metrics ? otlp::metrics_from_json(payload) : otlp::traces_from_json(payload);
     payload = converted_;
     return true;
   } catch (const otlp::DecodeError& error) {

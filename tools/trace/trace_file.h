@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of one trace file, in any of the forms that docs/trace_directory.md lists; the form is told by the
-// content. Include this to read a single file; trace.h reads a directory of them.
+// The messages of one file of spans or metrics, in any of the forms that docs/trace_directory.md lists; the form is
+// told by the content. Include this to read a single file; trace.h reads a directory of them.
 //
 // Ownership: a message is valid until the next call.
 // Errors:    what cannot be read is a problem with its place in the file, and reading goes on behind it where the
@@ -16,6 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/model/signal.h"
+
 struct ZSTD_DCtx_s;
 
 namespace lens::trace {
@@ -28,13 +30,18 @@ struct Problem {
 
 class TraceFile {
  public:
-  explicit TraceFile(std::filesystem::path path);
+  explicit TraceFile(std::filesystem::path path, Signal signal = Signal::traces);
   ~TraceFile();
 
   /// The next message as OTLP protobuf; nothing at the end. JSON is converted.
   std::optional<std::string_view> next();
 
-  /// To be called by who finds that the message that `next` gave last is no trace message.
+  /// Goes on with the message that begins there.
+  void seek(std::uint64_t offset_bytes);
+  /// Where the message behind the last one begins.
+  std::uint64_t offset_bytes() const noexcept { return offset_bytes_; }
+
+  /// To be called by who finds that the message that `next` gave last is none of its signal.
   void report(std::string reason);
 
   std::uint64_t size_bytes() const noexcept { return size_bytes_; }
@@ -51,6 +58,7 @@ class TraceFile {
   bool report_torn();
 
   std::filesystem::path path_;
+  Signal signal_;
   std::ifstream stream_;
   std::uint64_t size_bytes_ = 0;
   std::uint64_t offset_bytes_ = 0;   // where the next message begins

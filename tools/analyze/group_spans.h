@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-namespace lens::cli {
+namespace lens::analyze {
 
 struct GroupSpan {
   std::string_view group, span;
@@ -13,4 +13,4 @@ struct GroupSpan {
 
 std::span<const GroupSpan> group_spans();
 
-}  // namespace lens::cli
+}  // namespace lens::analyze

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/group_spans.h"
+#include "tools/analyze/group_spans.h"
 
-namespace lens::cli {
+namespace lens::analyze {
 
 std::span<const GroupSpan> group_spans() {
   static constexpr GroupSpan table[] = {
@@ -39,4 +39,4 @@ std::span<const GroupSpan> group_spans() {
   return table;
 }
 
-}  // namespace lens::cli
+}  // namespace lens::analyze

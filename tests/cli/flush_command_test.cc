@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/export/spool.h"
+#include "tests/cli/trace_to_send.h"
+#include "tests/export/loopback.h"
+
+namespace lens::tests {
+namespace {
+
+using testing::HasSubstr;
+
+class FlushCommand : public testing::Test {
+ protected:
+  FlushCommand() { use_no_proxy(); }
+
+  exporting::Spool spool_of(const std::string& run) const {
+    return exporting::Spool({directory.path() / "spool", 1 << 20, run}, [](std::string_view) {});
+  }
+  void spool(const std::string& run, int from, int count) const {
+    EXPECT_TRUE(spool_of(run).add(envelope_of(run).request(spans_of("s", from, count)), std::uint64_t(count)));
+  }
+  std::vector<std::string> flush_to(const std::string& url, std::vector<std::string> options = {}) const {
+    std::vector<std::string> arguments{"flush", "--spool-dir", "spool",        "--endpoint",
+                                       url,     "--protocol",  "http/protobuf"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return arguments;
+  }
+
+  TemporaryDirectory directory;
+};
+
+TEST_F(FlushCommand, sends_what_every_run_left) {
+  spool("run1", 0, 2);
+  spool("run2", 0, 3);
+  HttpPeer peer(accept_all);
+  LensProcess lens(directory, flush_to(peer.url()));
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_THAT(lens.output(), HasSubstr(peer.url() + "/v1/traces took 5 spans\n"));
+  auto names = names_of("run1", "s", 0, 2);
+  for (std::string& name : names_of("run2", "s", 0, 3)) names.push_back(std::move(name));
+  EXPECT_EQ(spans_at(peer), names);
+  LensProcess again(directory, flush_to(peer.url()));
+  EXPECT_EQ(again.wait(), 0);
+  EXPECT_THAT(again.output(), HasSubstr("nothing to send"));
+}
+
+TEST_F(FlushCommand, keeps_what_cannot_be_sent) {
+  spool("run1", 0, 2);
+  LensProcess lens(directory, flush_to("http://127.0.0.1:" + std::to_string(free_port()), {"--retry-for", "0"}));
+  EXPECT_EQ(lens.wait(), 1);
+  EXPECT_THAT(lens.errors(), HasSubstr("cannot reach"));
+  EXPECT_THAT(lens.output(), HasSubstr("2 spans wait in spool"));
+  EXPECT_EQ(spool_of("run1").contents().spans, 2u);
+}
+
+TEST_F(FlushCommand, keeps_everything_where_the_credentials_are_wrong) {
+  spool("run1", 0, 2);
+  HttpPeer peer([](int, const HttpRequest&) { return answer(403); });
+  LensProcess lens(directory, flush_to(peer.url()));
+  EXPECT_EQ(lens.wait(), 1);
+  EXPECT_THAT(lens.errors(), HasSubstr("OTEL_EXPORTER_OTLP_HEADERS"));
+  EXPECT_EQ(spool_of("run1").contents().spans, 2u);
+}
+
+TEST_F(FlushCommand, drops_what_is_refused_when_others_are_taken) {
+  spool("run1", 0, 2);
+  spool("run1", 2, 1);
+  HttpPeer peer([](int number, const HttpRequest&) { return answer(number == 0 ? 400 : 200); });
+  LensProcess lens(directory, flush_to(peer.url()));
+  EXPECT_EQ(lens.wait(), 1);
+  EXPECT_THAT(lens.output(), HasSubstr("took 1 span and rejected 2 spans, which are dropped\n"));
+  EXPECT_EQ(spool_of("run1").contents().requests, 0u);
+}
+
+TEST_F(FlushCommand, leaves_to_a_living_process_what_that_is_sending) {
+  spool("run1", 0, 2);
+  spool("run1", 2, 1);
+  exporting::Spool living = spool_of("run1");
+  const auto being_sent = living.take();
+  ASSERT_TRUE(being_sent);
+  HttpPeer peer(accept_all);
+  LensProcess lens(directory, flush_to(peer.url()));
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_EQ(spans_at(peer), names_of("run1", "s", 2, 1));
+  EXPECT_THAT(lens.output(), HasSubstr("2 spans wait in spool, which running processes are sending"));
+}
+
+TEST_F(FlushCommand, removes_and_reports_what_is_damaged) {
+  spool("run1", 0, 2);
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path() / "spool"))
+    std::filesystem::resize_file(entry.path(), 10);
+  HttpPeer peer(accept_all);
+  LensProcess lens(directory, flush_to(peer.url()));
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_THAT(lens.errors(), HasSubstr("is damaged, and removed from the spool"));
+}
+
+TEST_F(FlushCommand, finds_the_spool_that_the_environment_names) {
+  spool("run1", 0, 2);
+  HttpPeer peer(accept_all);
+  setenv("NEMO_LENS_SPOOL_DIR", (directory.path() / "spool").c_str(), 1);
+  LensProcess lens(directory, {"flush", "--endpoint", peer.url(), "--protocol", "http/protobuf"});
+  unsetenv("NEMO_LENS_SPOOL_DIR");
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_EQ(spans_at(peer).size(), 2u);
+}
+
+}  // namespace
+}  // namespace lens::tests

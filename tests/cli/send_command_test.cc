@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// `lens send` to collectors that take, refuse, hang and come back.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "src/otlp/json.h"
+#include "tests/cli/trace_to_send.h"
+#include "tests/export/grpc_peer.h"
+#include "tests/export/loopback.h"
+
+namespace lens::tests {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class SendCommand : public testing::Test {
+ protected:
+  SendCommand() {
+    use_no_proxy();
+    std::filesystem::create_directory(trace);
+    // Two ranks, three requests each.
+    for (const std::string rank : {"a", "b"})
+      for (int request = 0; request < 3; ++request)
+        append(trace / ("traces-rank" + rank + ".otlp.zst"), framed_spans(rank, 2 * request, 2));
+  }
+
+  std::vector<std::string> send_to(const std::string& url, std::vector<std::string> options = {}) const {
+    std::vector<std::string> arguments{"send", "trace", "--endpoint", url, "--protocol", "http/protobuf"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return arguments;
+  }
+  static std::vector<std::string> all_spans() {
+    auto names = names_of("svc", "a", 0, 6);
+    for (std::string& name : names_of("svc", "b", 0, 6)) names.push_back(std::move(name));
+    return names;
+  }
+
+  TemporaryDirectory directory;
+  std::filesystem::path trace = directory.path() / "trace";
+};
+
+TEST_F(SendCommand, sends_everything_once) {
+  HttpPeer peer(accept_all);
+  LensProcess first(directory, send_to(peer.url()));
+  EXPECT_EQ(first.wait(), 0);
+  EXPECT_THAT(first.output(), HasSubstr(peer.url() + "/v1/traces took 12 spans\n"));
+  EXPECT_EQ(spans_at(peer), all_spans());
+
+  LensProcess second(directory, send_to(peer.url()));
+  EXPECT_EQ(second.wait(), 0);
+  EXPECT_THAT(second.output(), HasSubstr("nothing to send"));
+  EXPECT_EQ(peer.requests().size(), 6u);
+
+  LensProcess again(directory, send_to(peer.url(), {"--again"}));
+  EXPECT_EQ(again.wait(), 0);
+  EXPECT_EQ(peer.requests().size(), 12u);
+}
+
+TEST_F(SendCommand, sends_to_each_collector_what_that_one_has_not_taken) {
+  HttpPeer one(accept_all), other(accept_all);
+  EXPECT_EQ(LensProcess(directory, send_to(one.url())).wait(), 0);
+  EXPECT_EQ(LensProcess(directory, send_to(other.url())).wait(), 0);
+  EXPECT_EQ(spans_at(other), all_spans());
+}
+
+TEST_F(SendCommand, sends_what_a_living_rank_has_added) {
+  HttpPeer peer(accept_all);
+  EXPECT_EQ(LensProcess(directory, send_to(peer.url())).wait(), 0);
+  append(trace / "traces-ranka.otlp.zst", framed_spans("late", 0, 1));
+  LensProcess lens(directory, send_to(peer.url()));
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_THAT(lens.output(), HasSubstr("took 1 span\n"));
+  EXPECT_EQ(spans_at(peer).back(), "svc/late0");
+}
+
+TEST_F(SendCommand, goes_on_after_a_kill_with_the_request_that_was_in_flight) {
+  HttpPeer peer([](int number, const HttpRequest&) { return number == 3 ? hang() : answer(200); });
+  LensProcess killed(directory, send_to(peer.url()));
+  while (peer.requests().size() < 4) std::this_thread::yield();
+  killed.signal(SIGKILL);
+  EXPECT_EQ(killed.wait(), -1);
+  LensProcess next(directory, send_to(peer.url()));
+  EXPECT_EQ(next.wait(), 0);
+  EXPECT_THAT(next.output(), HasSubstr("took 6 spans\n"));
+  auto names = all_spans();
+  names.insert(names.begin() + 8, {"svc/b0", "svc/b1"});  // the one request came twice
+  EXPECT_EQ(spans_at(peer), names);
+}
+
+TEST_F(SendCommand, tries_again_until_the_collector_is_back) {
+  HttpPeer peer(
+      [](int number, const HttpRequest&) { return answer(number == 1 ? 503 : 200, "", "Retry-After: 0\r\n"); });
+  LensProcess lens(directory, send_to(peer.url()));
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_THAT(lens.errors(), AllOf(HasSubstr("answered 503"), HasSubstr("trying again")));
+  EXPECT_EQ(peer.requests().size(), 7u);
+}
+
+TEST_F(SendCommand, says_what_it_could_not_deliver_and_delivers_it_later) {
+  const int port = free_port();
+  const std::string url = "http://127.0.0.1:" + std::to_string(port);
+  LensProcess failing(directory, send_to(url, {"--retry-for", "0"}));
+  EXPECT_EQ(failing.wait(), 1);
+  EXPECT_THAT(failing.errors(), AllOf(HasSubstr("cannot reach " + url), HasSubstr("by the same command")));
+  HttpPeer peer(accept_all, port);
+  EXPECT_EQ(LensProcess(directory, send_to(url)).wait(), 0);
+  EXPECT_EQ(spans_at(peer), all_spans());
+}
+
+TEST_F(SendCommand, stops_at_once_where_no_request_would_be_taken) {
+  HttpPeer peer([](int, const HttpRequest&) { return answer(401); });
+  LensProcess lens(directory, send_to(peer.url()));
+  EXPECT_EQ(lens.wait(), 1);
+  EXPECT_THAT(lens.errors(), HasSubstr("OTEL_EXPORTER_OTLP_HEADERS"));
+  EXPECT_EQ(peer.requests().size(), 1u);
+}
+
+TEST_F(SendCommand, gives_one_refused_request_up_and_sends_the_others) {
+  HttpPeer peer([](int number, const HttpRequest&) { return answer(number == 1 ? 400 : 200); });
+  LensProcess first(directory, send_to(peer.url()));
+  EXPECT_EQ(first.wait(), 1);
+  EXPECT_THAT(first.errors(), HasSubstr("answered 400"));
+  EXPECT_THAT(first.output(), HasSubstr("took 10 spans and rejected 2 spans"));
+  LensProcess second(directory, send_to(peer.url()));
+  EXPECT_EQ(second.wait(), 0);
+  EXPECT_EQ(peer.requests().size(), 6u);
+}
+
+TEST_F(SendCommand, keeps_everything_for_a_collector_that_refuses_everything) {
+  std::atomic<bool> is_mended = false;
+  HttpPeer peer([&](int, const HttpRequest&) { return answer(is_mended ? 200 : 500); });
+  LensProcess refused(directory, send_to(peer.url()));
+  EXPECT_EQ(refused.wait(), 1);
+  EXPECT_THAT(refused.errors(), HasSubstr("refused all of the last 6 requests, which are kept"));
+  is_mended = true;
+  LensProcess lens(directory, send_to(peer.url()));
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_THAT(lens.output(), HasSubstr("took 12 spans\n"));
+}
+
+TEST_F(SendCommand, counts_what_the_collector_rejects) {
+  const std::string rejected_one = bytes_field(1, varint_field(1, 1) + bytes_field(2, "too old"));
+  HttpPeer peer([&](int number, const HttpRequest&) {
+    return answer(200, number == 0 ? rejected_one : "", "Content-Type: application/x-protobuf\r\n");
+  });
+  LensProcess lens(directory, send_to(peer.url()));
+  EXPECT_EQ(lens.wait(), 1);
+  EXPECT_THAT(lens.errors(), HasSubstr("too old"));
+  EXPECT_THAT(lens.output(), HasSubstr("took 11 spans and rejected 1 span\n"));
+}
+
+TEST_F(SendCommand, halves_what_is_too_large) {
+  const std::size_t one_span = envelope_of("svc").request(spans_of("a", 0, 1)).size();
+  HttpPeer peer([&](int, const HttpRequest& request) {
+    return answer(std::stoul(request.headers.at("content-length")) > one_span ? 413 : 200);
+  });
+  LensProcess lens(directory, send_to(peer.url()));
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_THAT(lens.output(), HasSubstr("took 12 spans\n"));
+  EXPECT_EQ(peer.requests().size(), 18u);
+}
+
+TEST_F(SendCommand, reports_what_it_cannot_read_and_sends_the_rest) {
+  append(trace / "traces-ranka.otlp.zst", framed_spans("torn", 0, 100).substr(0, 40));
+  directory.write("trace/README.txt", "no trace");
+  HttpPeer peer(accept_all);
+  LensProcess lens(directory, send_to(peer.url()));
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_EQ(spans_at(peer), all_spans());
+  EXPECT_THAT(lens.errors(),
+              AllOf(HasSubstr("ends within a message"), HasSubstr("README.txt"), HasSubstr("not a trace file")));
+}
+
+TEST_F(SendCommand, keeps_to_the_rate) {
+  HttpPeer peer(accept_all);
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(LensProcess(directory, send_to(peer.url(), {"--rate", "50"})).wait(), 0);
+  // Behind the first, five requests wait for two spans each.
+  EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(200));
+}
+
+TEST_F(SendCommand, speaks_grpc_with_the_headers_of_the_environment) {
+  GrpcPeer peer([](int, const GrpcRequest&) { return GrpcAnswer{}; });
+  ASSERT_EQ(setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20me", 1), 0);
+  LensProcess lens(directory, {"send", "trace", "--endpoint", "http://127.0.0.1:" + std::to_string(peer.port())});
+  unsetenv("OTEL_EXPORTER_OTLP_HEADERS");
+  EXPECT_EQ(lens.wait(), 0);
+  const auto requests = peer.requests();
+  ASSERT_EQ(requests.size(), 6u);
+  EXPECT_EQ(spans_in(requests[0].message), names_of("svc", "a", 0, 2));
+  EXPECT_EQ(requests[0].metadata.find("authorization")->second, "Bearer me");
+}
+
+TEST_F(SendCommand, sends_metrics_in_either_form_to_their_own_place) {
+  const std::string gauge = bytes_field(
+      1,
+      bytes_field(2, bytes_field(2, bytes_field(1, "loss") + bytes_field(5, bytes_field(1, fixed64_field(3, 1000))))));
+  otlp::Framer framer;
+  append(trace / "metrics-rank0.otlp.zst", std::string(framer.frame(gauge)));
+  std::string line;
+  otlp::append_json(line, Signal::metrics, gauge);
+  append(trace / "metrics-rank1.jsonl", line + '\n');
+  HttpPeer peer(accept_all);
+  LensProcess lens(directory, send_to(peer.url()));
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_THAT(lens.output(), HasSubstr(peer.url() + "/v1/metrics took 2 metrics\n"));
+  const auto requests = peer.requests();
+  ASSERT_EQ(requests.size(), 8u);
+  for (const std::size_t metrics : {6, 7}) {
+    EXPECT_EQ(requests[metrics].path, "/v1/metrics");
+    EXPECT_EQ(requests[metrics].body.size(), gauge.size());  // the fields may come in another order
+    EXPECT_THAT(requests[metrics].body, HasSubstr("loss"));
+  }
+}
+
+TEST_F(SendCommand, notes_what_was_taken_elsewhere_when_it_is_told) {
+  HttpPeer peer(accept_all);
+  std::filesystem::create_directory(directory.path() / "state");
+  EXPECT_EQ(LensProcess(directory, send_to(peer.url(), {"--state-dir", "state"})).wait(), 0);
+  EXPECT_FALSE(std::filesystem::is_empty(directory.path() / "state"));
+  for (const auto& entry : std::filesystem::directory_iterator(trace))
+    EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr(".sent")));
+}
+
+TEST_F(SendCommand, says_where_else_it_could_note_what_was_taken) {
+  directory.write("file", "");
+  LensProcess lens(directory, send_to("http://127.0.0.1:1", {"--state-dir", "file"}));
+  EXPECT_EQ(lens.wait(), 1);
+  EXPECT_THAT(lens.errors(), AllOf(HasSubstr("cannot be noted"), HasSubstr("--state-dir")));
+}
+
+TEST_F(SendCommand, explains_wrong_usage) {
+  LensProcess missing(directory, {"send", "nowhere"});
+  EXPECT_EQ(missing.wait(), 2);
+  EXPECT_THAT(missing.errors(), HasSubstr("nowhere does not exist"));
+  std::filesystem::create_directory(directory.path() / "runs");
+  std::filesystem::rename(trace, directory.path() / "runs/one");
+  LensProcess parent(directory, {"send", "runs"});
+  EXPECT_EQ(parent.wait(), 2);
+  EXPECT_THAT(parent.errors(), HasSubstr("did you mean runs/one?"));
+  LensProcess endpoint(directory, {"send", "runs/one", "--endpoint", "ftp://host"});
+  EXPECT_EQ(endpoint.wait(), 2);
+  EXPECT_THAT(endpoint.errors(), HasSubstr("the scheme must be"));
+}
+
+}  // namespace
+}  // namespace lens::tests

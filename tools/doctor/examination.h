@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What set-up would decide in a process with this environment, whether what it records would arrive, and what is wrong.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lens/group.h"
+#include "tools/doctor/probe.h"
+#include "tools/doctor/settings.h"
+
+namespace lens::doctor {
+
+struct ExaminationOptions {
+  std::string prefix = "NEMO_LENS";  // that the program reads first; NEMO_LENS stands behind any other
+  std::reference_wrapper<const Vocabulary> vocabulary = SpanGroup::vocabulary();
+  bool sends = true;  // one span, where the exporter is otlp
+};
+
+/// Something that keeps data from being recorded or from arriving.
+struct Problem {
+  std::string text, remedy;  // the remedy may be empty where the text says it
+};
+
+/// Were telemetry enabled.
+struct Decision {
+  int rank = 0, world_size = 1, local_rank = 0;
+  std::string rank_source;  // the variables, or that there are none
+  std::string run_id;
+  bool exports = false;
+  std::string why;
+  std::vector<std::string> groups;  // that it records
+  std::string exporter;             // otlp, file, console, none
+  std::string file_dir;             // with the exporter file
+  std::string spool_dir;            // with the exporter otlp; empty: none
+  std::uint64_t spooled_spans = 0;  // that earlier processes left there
+};
+
+struct Examination {
+  std::vector<std::string> prefixes;
+  std::vector<EffectiveSetting> settings;
+  bool is_enabled = false;
+  std::optional<Decision> decision;  // nothing when set-up would throw
+  std::optional<ProbeResult> probe;
+  std::vector<Problem> problems;
+};
+
+Examination examine(const ExaminationOptions& options);
+
+}  // namespace lens::doctor

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/doctor/probe.h"
+
+#include <random>
+
+#include <fmt/format.h>
+#include <protozero/pbf_writer.hpp>
+
+#include "lens/version.h"
+#include "src/otlp/envelope.h"
+#include "tools/send/delivery.h"
+
+namespace lens::doctor {
+namespace {
+
+using Reason = exporting::Outcome::Reason;
+using Clock = std::chrono::steady_clock;
+
+std::string random_id(std::size_t bytes) {
+  std::random_device random;
+  std::string id;
+  while (id.size() < bytes) id += static_cast<char>(random());
+  id.back() = static_cast<char>(id.back() | 1);  // zero is no id
+  return id;
+}
+
+/// A span named lens.doctor, which begins and ends now.
+std::string request_of_one_span(const ResourceAttributes& resource) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto now_ns = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+  std::string element;
+  {
+    protozero::pbf_writer list(element);
+    protozero::pbf_writer span(list, 2);
+    span.add_bytes(1, random_id(16));
+    span.add_bytes(2, random_id(8));
+    span.add_string(5, "lens.doctor");
+    span.add_enum(6, 1);
+    span.add_fixed64(7, now_ns);
+    span.add_fixed64(8, now_ns);
+  }
+  return otlp::Envelope(resource, "lens", version).request(element);
+}
+
+std::string_view name_of(Reason reason) {
+  switch (reason) {
+    case Reason::none: return "ok";
+    case Reason::host_name: return "host_name";
+    case Reason::connection: return "connection";
+    case Reason::timeout: return "timeout";
+    case Reason::tls: return "tls";
+    case Reason::protocol: return "protocol";
+    case Reason::credentials: return "credentials";
+    case Reason::path: return "path";
+    case Reason::other: break;
+  }
+  return "other";
+}
+
+/// Beside what the message says.
+std::string remedy_of(Reason reason, const OtlpConfig& otlp) {
+  switch (reason) {
+    case Reason::host_name:
+      return "check the host in OTEL_EXPORTER_OTLP_ENDPOINT: its name has no address on this machine";
+    case Reason::connection:
+      return "is the collector running there, reachable from this machine, and listening on that port (4317 for grpc, "
+             "4318 for http)?";
+    case Reason::timeout:
+      return fmt::format(
+          "nothing came within {} ms (OTEL_EXPORTER_OTLP_TIMEOUT): a firewall that drops, a proxy in between "
+          "(https_proxy, no_proxy), or a collector that is overloaded",
+          otlp.timeout.count());
+    case Reason::tls:
+      return "OTEL_EXPORTER_OTLP_CERTIFICATE names the authorities that this side trusts, _CLIENT_CERTIFICATE and "
+             "_CLIENT_KEY what it shows; without TLS the endpoint begins with http://";
+    case Reason::credentials: return "such as OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN";
+    case Reason::none:
+    case Reason::protocol:  // the message says it
+    case Reason::path:
+    case Reason::other: break;
+  }
+  return "";
+}
+
+}  // namespace
+
+ProbeResult probe(const OtlpConfig& otlp, const ResourceAttributes& resource) {
+  send::Delivery delivery({.otlp = otlp, .give_up_after = std::chrono::milliseconds(0)});
+  const auto began = Clock::now();
+  const send::Delivered delivered = delivery.deliver(request_of_one_span(resource), 1);
+  ProbeResult result;
+  result.is_taken = delivered.accepted == 1;
+  result.cause = name_of(delivered.outcome.reason);
+  result.destination = delivery.destination();
+  result.message = delivered.outcome.message;
+  result.remedy = result.is_taken ? "" : remedy_of(delivered.outcome.reason, otlp);
+  result.took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began);
+  return result;
+}
+
+}  // namespace lens::doctor
