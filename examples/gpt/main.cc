@@ -29,7 +29,7 @@ int run(int argc, const char* const* argv) {
   if (telemetry.is_exporting()) gpt::drain_on_termination();
   gpt::pretrain(
       arguments, layout,
-      {.enabled = config.enabled, .exporting = telemetry.is_exporting(), .process_start = gpt::process_start()});
+      {.enabled = config.enabled, .exporting = telemetry.is_tracing(), .process_start = gpt::process_start()});
   return 0;
 }
 

@@ -224,6 +224,7 @@ struct TypedKey : Key<Name> {
 /// A key that is known at run time only; costs a hash per use.
 struct RuntimeKey {
   std::string_view text;
+  std::string_view name() const noexcept { return text; }
   std::uint32_t id() const noexcept {
     return detail::name_id(text.data(), text.size(), detail::text_hash(text.data(), text.size()));
   }

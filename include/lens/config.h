@@ -85,6 +85,12 @@ struct StandardConfig {
   std::vector<std::string> propagators = {"tracecontext", "baggage"};
 };
 
+struct Config;
+struct Rank;
+
+/// Whether a rank exports. What it throws, set-up throws.
+using ExportStrategy = std::function<bool(const Config&, const Rank&)>;
+
 struct Config {
   /// Reads and checks every variable. Throws std::invalid_argument as said above; no other side effect.
   LENS_API static Config from_env(const EnvOptions& options = {});
@@ -95,10 +101,10 @@ struct Config {
   // The prefixed variables, by the name of the field in upper case.
   bool enabled = false;  ///< nothing happens unless true
   std::string span_groups = "default";
-  std::string export_strategy = "single_rank";  ///< or all_ranks, sampled, first_rank_per_node
+  std::string export_strategy = "single_rank";  ///< or all_ranks, sampled, first_rank_per_node, or a registered one
   int export_rank = -1;                         ///< for single_rank; negative: the last rank
   double export_sample_rate = 1.0;              ///< for sampled and the sampler; 0 … 1
-  bool sampler_enabled = false;
+  bool sampler_enabled = false;                 ///< spans only on the ranks that `sampled` would choose
   bool traces_enabled = true;
   bool metrics_enabled = true;
   bool logs_enabled = false;
@@ -122,6 +128,7 @@ struct Config {
   // Not in the environment.
   std::string prefix = "NEMO_LENS";  ///< that from_env was given: messages name variables by it
   std::reference_wrapper<const Vocabulary> vocabulary = SpanGroup::vocabulary();
+  ExportStrategy custom_strategy = {};                ///< instead of the named one; asked for this rank alone
   std::chrono::milliseconds shutdown_timeout{5'000};  ///< bounds the whole shutdown
   /// Receives one line of text for each warning and background failure, on any thread. When empty, what set-up and
   /// shutdown have to say (a mistyped variable, spans that were lost) goes to standard error, and what fails in between

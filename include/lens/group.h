@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -26,7 +27,9 @@ namespace lens {
 
 namespace detail {
 class GroupRegistry;
-}
+/// What a site reads. `by_step`: on, and not every step is kept (the group `step`, with SAMPLE_EVERY_N_STEPS).
+enum class GroupState : std::uint8_t { off, on, by_step };
+}  // namespace detail
 
 /// A named switch. Declare it with static storage: `static inline lens::Group rollout{"rollout"};`
 class Group {
@@ -38,12 +41,13 @@ class Group {
   Group& operator=(const Group&) = delete;
 
   // Relaxed: a flip needs to be seen soon, not in any order with other memory.
-  bool enabled() const noexcept { return enabled_.load(std::memory_order_relaxed); }
+  detail::GroupState state() const noexcept { return state_.load(std::memory_order_relaxed); }
+  bool enabled() const noexcept { return state() != detail::GroupState::off; }
   std::string_view name() const noexcept { return name_; }
 
  private:
   friend class detail::GroupRegistry;
-  std::atomic<bool> enabled_{false};
+  std::atomic<detail::GroupState> state_{detail::GroupState::off};
   std::string_view name_;
   Group* next_ = nullptr;
 };

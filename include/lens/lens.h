@@ -9,6 +9,7 @@
 #include "lens/resource.h"
 #include "lens/span.h"
 #include "lens/span_handle.h"
+#include "lens/strategy.h"
 #include "lens/telemetry.h"
 #include "lens/version.h"
 #include "lens/w3c.h"

@@ -40,6 +40,7 @@ enum class RecordKind : std::uint8_t {
   status = 8,      // status of the span at `reference`
   thread = 9,      // another thread took the ring over
   lost = 10,       // a record about the span at `reference` found no room: the item `lost` says of which kind
+  unsampled = 11,  // the span at `reference` is not kept, nor is what nests in it
 };
 
 /// Every record starts with this and is a multiple of 8 bytes long.

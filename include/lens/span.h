@@ -79,6 +79,25 @@ extern LENS_API std::atomic<bool> recording;
 
 LENS_API void set_status(Position position, StatusCode code, std::string_view message) noexcept;
 LENS_API void add_link(Position position, const SpanContext& context) noexcept;
+/// The number of a step: of its attributes, the integer whose key is `iteration` or ends in `.iteration`.
+constexpr bool is_iteration(std::string_view key) noexcept { return key == "iteration" || key.ends_with(".iteration"); }
+template <class K, class V>
+constexpr void find_iteration(std::optional<std::int64_t>& found, const Attribute<K, V>& attribute) noexcept {
+  if constexpr (std::integral<std::remove_cvref_t<V>>)
+    if (is_iteration(attribute.key.name())) found = static_cast<std::int64_t>(attribute.value);
+}
+template <class... Known>
+constexpr std::optional<std::int64_t> iteration_of(const Known&... attributes) noexcept {
+  std::optional<std::int64_t> found;
+  (find_iteration(found, attributes), ...);
+  return found;
+}
+
+/// Of a scope that has begun in a group whose spans are sampled by step: decides whether it is kept.
+LENS_API void enter_step(Position position, std::optional<std::int64_t> iteration) noexcept;
+/// The same for a span that is no scope.
+LENS_API bool keeps_started_step(Position position, std::optional<std::int64_t> iteration) noexcept;
+
 /// Begins a scope with options; 0 when there was no room.
 LENS_API Position begin_scope_with(Name name, const SpanOptions& options, unsigned& exceptions) noexcept;
 LENS_API SpanContext context_of(Position position) noexcept;
@@ -174,15 +193,37 @@ class [[nodiscard]] ScopedSpan : public SpanOperations<ScopedSpan> {
   LENS_INLINE explicit ScopedSpan(detail::NoRecord) noexcept : position_(0) {}
 
   template <class... Known>
-  LENS_INLINE ScopedSpan(Name name, const Known&... attributes) noexcept : previous_(detail::thread_state.current) {
-    position_ = detail::begin_scope(name.id(), exceptions_, detail::item_of(attributes)...);
+  LENS_INLINE ScopedSpan(detail::GroupState state, Name name, const Known&... attributes) noexcept
+      : previous_(detail::thread_state.current) {
+    if (state == detail::GroupState::by_step) [[unlikely]] {
+      const Begun begun = begin_step(name.id(), detail::iteration_of(attributes...), detail::item_of(attributes)...);
+      position_ = begun.position;
+      exceptions_ = begun.exceptions;
+    } else {
+      position_ = detail::begin_scope(name.id(), exceptions_, detail::item_of(attributes)...);
+    }
   }
 
   template <class... Known>
-  ScopedSpan(Name name, const SpanOptions& options, const Known&... attributes) noexcept
+  ScopedSpan(detail::GroupState state, Name name, const SpanOptions& options, const Known&... attributes) noexcept
       : previous_(detail::thread_state.current) {
     position_ = detail::begin_scope_with(name, options, exceptions_);
     if constexpr (sizeof...(attributes) > 0) set(attributes...);
+    if (state == detail::GroupState::by_step) detail::enter_step(position_, detail::iteration_of(attributes...));
+  }
+
+  struct Begun {
+    detail::Position position;
+    unsigned exceptions;
+  };
+  // Out of line and all by value: else the enabled path, or even the disabled one, had to put its values into memory.
+  template <class... Items>
+  [[gnu::noinline, gnu::cold]] static Begun begin_step(std::uint32_t name, std::optional<std::int64_t> iteration,
+                                                       Items... items) noexcept {
+    Begun begun{};
+    begun.position = detail::begin_scope(name, begun.exceptions, items...);
+    detail::enter_step(begun.position, iteration);
+    return begun;
   }
 
   detail::Position position_;
@@ -193,17 +234,19 @@ class [[nodiscard]] ScopedSpan : public SpanOperations<ScopedSpan> {
 /// A scoped span behind a group: nests by thread, and records the exception when left by one.
 template <class... K, class... V>
 LENS_INLINE ScopedSpan managed_span(const Group& group, Name name, const Attribute<K, V>&... attributes) {
-  if (!group.enabled()) [[likely]]
+  const detail::GroupState state = group.state();
+  if (state == detail::GroupState::off) [[likely]]
     return ScopedSpan(detail::no_record);
-  return ScopedSpan(name, detail::resolved(attributes)...);
+  return ScopedSpan(state, name, detail::resolved(attributes)...);
 }
 
 /// The same with a kind, links, a parent of another thread or process, or a trace of its own.
 template <class... K, class... V>
 ScopedSpan managed_span(const Group& group, Name name, const SpanOptions& options,
                         const Attribute<K, V>&... attributes) {
-  if (!group.enabled()) return ScopedSpan(detail::no_record);
-  return ScopedSpan(name, options, detail::resolved(attributes)...);
+  const detail::GroupState state = group.state();
+  if (state == detail::GroupState::off) return ScopedSpan(detail::no_record);
+  return ScopedSpan(state, name, options, detail::resolved(attributes)...);
 }
 
 /// A scoped span without a group; recorded whenever telemetry is on.
@@ -211,7 +254,7 @@ template <class... K, class... V>
 LENS_INLINE ScopedSpan span_cm(Name name, const Attribute<K, V>&... attributes) {
   if (!detail::recording.load(std::memory_order_relaxed)) [[likely]]
     return ScopedSpan(detail::no_record);
-  return ScopedSpan(name, detail::resolved(attributes)...);
+  return ScopedSpan(detail::GroupState::on, name, detail::resolved(attributes)...);
 }
 
 /// What trace_fn makes of a callable. It can be called as const when the callable can.

@@ -89,9 +89,13 @@ class [[nodiscard]] SpanHandle : public SpanOperations<SpanHandle> {
 /// Starts a span behind a group: a child of the calling thread's current span unless the options say otherwise.
 template <class... K, class... V>
 SpanHandle start_span(const Group& group, Name name, const SpanOptions& options, const Attribute<K, V>&... attributes) {
-  if (!group.enabled()) return {};
+  const detail::GroupState state = group.state();
+  if (state == detail::GroupState::off) return {};
   SpanHandle handle(detail::start_span(name, options));
   if constexpr (sizeof...(attributes) > 0) handle.set(attributes...);
+  if (state == detail::GroupState::by_step &&
+      !detail::keeps_started_step(handle.position_, detail::iteration_of(attributes...)))
+    handle.span_.flags &= static_cast<std::uint8_t>(~SpanContext::sampled);
   return handle;
 }
 

@@ -23,10 +23,11 @@ namespace lens {
 
 /// What became of this process's spans so far.
 struct TelemetryCounters {
-  std::uint64_t spans_recorded = 0;   // ended and taken out of the rings
-  std::uint64_t spans_exported = 0;   // accepted by the exporter's destination
-  std::uint64_t spans_dropped = 0;    // lost for want of room in a ring, or refused by the destination
-  std::uint64_t spans_truncated = 0;  // ended by shutdown
+  std::uint64_t spans_recorded = 0;     // ended and taken out of the rings
+  std::uint64_t spans_exported = 0;     // accepted by the exporter's destination
+  std::uint64_t spans_dropped = 0;      // lost for want of room in a ring, or refused by the destination
+  std::uint64_t spans_truncated = 0;    // ended by shutdown
+  std::uint64_t spans_sampled_out = 0;  // of those recorded: a sampler did not keep them
 };
 
 class [[nodiscard]] TelemetryHandle {
@@ -43,8 +44,12 @@ class [[nodiscard]] TelemetryHandle {
   }
   ~TelemetryHandle() { shutdown(); }
 
-  /// Whether this rank records and exports.
+  /// Whether the strategy chose this rank to export.
   LENS_API bool is_exporting() const noexcept;
+
+  /// Whether this rank records spans: it exports, traces are on, and no sampler leaves it without any. What a source of
+  /// contexts is chosen by.
+  LENS_API bool is_tracing() const noexcept;
 
   /// Sends what has ended by now; open spans stay open. False when `timeout` passed first.
   LENS_API bool force_flush(std::chrono::milliseconds timeout = std::chrono::seconds(5)) noexcept;

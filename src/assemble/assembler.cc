@@ -11,8 +11,6 @@ namespace {
 
 using namespace detail;
 
-constexpr std::uint8_t own_trace_flags = SpanContext::sampled | SpanContext::random_trace_id;
-
 // What a record can say of a position: its ring and the lower half. Distinct for all spans that a ring has open at
 // once, unless one of them outlived 4 GiB of records.
 std::uint64_t key_of(Position position) noexcept {
@@ -59,6 +57,14 @@ Placement placement_of(std::span<const std::byte> items) noexcept {
     items = items.subspan(sizeof header + bytes);
   }
   return placement;
+}
+
+/// What a record says of an open span, but for its end.
+void tell(OpenSpan& span, RecordKind kind, std::span<const std::byte> record) {
+  if (kind == RecordKind::unsampled)
+    span.flags &= static_cast<std::uint8_t>(~SpanContext::sampled);
+  else
+    span.later.append(record.data(), record.size());
 }
 
 otlp::SpanRecord record_of(const OpenSpan& span, std::int64_t duration_ns) {
@@ -117,13 +123,13 @@ void Assembler::take_one(Thread& thread, Position position, const RecordHeader& 
     case RecordKind::event:
     case RecordKind::links:
     case RecordKind::status:
-    case RecordKind::lost: {
+    case RecordKind::lost:
+    case RecordKind::unsampled: {
       OpenSpan* span = find(thread, position, reference);
       if (!span) return;  // ended already, or begun before recording was shut down and ended there
       if (!is_scope(thread, span)) return defer(position, span->position, record);
       if (header.kind() == RecordKind::end) return end(thread, span, header, items, sink);
-      span->later.append(record.data(), record.size());
-      return;
+      return tell(*span, header.kind(), record);
     }
   }
   ++malformed_count_;
@@ -172,14 +178,14 @@ void Assembler::describe(OpenSpan& span, Position position, const RecordHeader& 
   if (span.is_activation) {
     span.trace = placement.trace;
     span.span = placement.parent;
-    span.flags = placement.flags;
+    span.flags = sampler_.flags_under(placement.flags, placement.trace, is_own(placement.parent));
     return;
   }
   span.span = model::span_word(position, keys_);
   if (placement.has_parent && placement.parent != 0) {
     span.trace = placement.trace;
     span.parent = placement.parent;
-    span.flags = placement.flags;
+    span.flags = sampler_.flags_under(placement.flags, placement.trace, is_own(placement.parent));
   } else if (enclosing && !placement.has_parent) {
     span.trace = enclosing->trace;
     span.parent = enclosing->span;
@@ -187,8 +193,12 @@ void Assembler::describe(OpenSpan& span, Position position, const RecordHeader& 
   } else {
     span.trace = model::trace_words(position, keys_);
     span.parent = 0;
-    span.flags = own_trace_flags;
+    span.flags = sampler_.flags_of_root(span.trace);
   }
+}
+
+bool Assembler::is_own(std::uint64_t span) const noexcept {
+  return threads_.contains(static_cast<std::uint32_t>(model::position_of(span, keys_) >> position_ring_shift));
 }
 
 OpenSpan* Assembler::find(Thread& thread, Position position, std::uint32_t reference) {
@@ -242,7 +252,7 @@ void Assembler::apply_elsewhere(Position target, std::span<const std::byte> reco
   RecordHeader header;
   std::memcpy(&header, record.data(), sizeof header);
   if (header.kind() == RecordKind::end) return end(thread, span, header, record.subspan(sizeof header), sink);
-  span->later.append(record.data(), record.size());
+  tell(*span, header.kind(), record);
 }
 
 // What happened before an aged record was there to be read in this cycle at the latest, in whatever ring: so all up to

@@ -19,6 +19,7 @@
 #include "src/assemble/open_span.h"
 #include "src/assemble/time_line.h"
 #include "src/base/buffer.h"
+#include "src/model/sampler.h"
 #include "src/otlp/span_encoder.h"
 
 namespace lens::assemble {
@@ -32,7 +33,9 @@ class SpanSink {
 
 class Assembler {
  public:
-  Assembler(const model::IdentityKeys& keys, const TimeLine& time) : keys_(keys), time_(time) {}
+  /// `sampler` decides the `sampled` flag of what it makes; it drops nothing.
+  Assembler(const model::IdentityKeys& keys, const TimeLine& time, const model::TraceSampler& sampler = {})
+      : keys_(keys), time_(time), sampler_(sampler) {}
   Assembler(const Assembler&) = delete;
   Assembler& operator=(const Assembler&) = delete;
 
@@ -99,8 +102,12 @@ class Assembler {
   /// The open span that began at `reference` (the lower half of its position) in the ring of `position`, `thread`'s.
   OpenSpan* find(Thread& thread, detail::Position position, std::uint32_t reference);
 
+  /// Whether the id is of a span of this process.
+  bool is_own(std::uint64_t span) const noexcept;
+
   model::IdentityKeys keys_;
   TimeLine time_;
+  model::TraceSampler sampler_;
   std::unordered_map<std::uint32_t, Thread> threads_;    // by ring
   std::unordered_map<std::uint64_t, OpenSpan> started_;  // no scopes, or scopes of threads that are gone; by `key_of`
   std::vector<Elsewhere> elsewhere_;

@@ -19,7 +19,7 @@ namespace lens::exporting {
 
 /// What the pipeline tells the exporter at the end, for those that leave a record of it.
 struct FinalCounters {
-  std::uint64_t recorded = 0, exported = 0, dropped = 0, truncated = 0;
+  std::uint64_t recorded = 0, exported = 0, dropped = 0, truncated = 0, sampled_out = 0;
 };
 
 /// What has been decided, since the exporter was made, about the spans or data points that it took.

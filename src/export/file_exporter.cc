@@ -76,7 +76,8 @@ void FileExporter::finish(const FinalCounters& counters) {
   const std::string status = "{\"spans_recorded\":" + std::to_string(counters.recorded) +
                              ",\"spans_exported\":" + std::to_string(counters.exported) +
                              ",\"spans_dropped\":" + std::to_string(counters.dropped) +
-                             ",\"spans_truncated\":" + std::to_string(counters.truncated) + "}\n";
+                             ",\"spans_truncated\":" + std::to_string(counters.truncated) +
+                             ",\"spans_sampled_out\":" + std::to_string(counters.sampled_out) + "}\n";
   const int file = open(status_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0 || !base::write_all(file, status)) on_error_(status_path_ + ": " + strerror(errno));
   if (file >= 0) close(file);

@@ -43,7 +43,8 @@ void GroupRegistry::add(Group& group) noexcept {
   group.next_ = groups_;
   groups_ = &group;
   const Switch* known = find_or_add(group.name_);
-  group.enabled_.store(known && known->enabled.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  const bool enabled = known && known->enabled.load(std::memory_order_relaxed);
+  group.state_.store(state_of(group.name_, enabled), std::memory_order_relaxed);
 }
 
 void GroupRegistry::remove(Group& group) noexcept {
@@ -53,7 +54,7 @@ void GroupRegistry::remove(Group& group) noexcept {
     *link = group.next_;
     break;
   }
-  group.enabled_.store(false, std::memory_order_relaxed);
+  group.state_.store(GroupState::off, std::memory_order_relaxed);
 }
 
 bool GroupRegistry::enabled(std::string_view name) const noexcept {
@@ -77,7 +78,12 @@ void GroupRegistry::apply(const GroupSet& groups) {
     if (known) known->enabled.store(groups.contains(known->name), std::memory_order_relaxed);
   }
   for (Group* group = groups_; group; group = group->next_)
-    group->enabled_.store(groups.contains(group->name_), std::memory_order_relaxed);
+    group->state_.store(state_of(group->name_, groups.contains(group->name_)), std::memory_order_relaxed);
+}
+
+GroupState GroupRegistry::state_of(std::string_view name, bool enabled) const noexcept {
+  if (!enabled) return GroupState::off;
+  return samples_steps_ && name == "step" ? GroupState::by_step : GroupState::on;
 }
 
 void GroupRegistry::enable(const GroupSet& groups) {
@@ -85,9 +91,10 @@ void GroupRegistry::enable(const GroupSet& groups) {
   if (open_) apply(groups);
 }
 
-void GroupRegistry::open(const GroupSet& groups) {
+void GroupRegistry::open(const GroupSet& groups, bool samples_steps) {
   std::lock_guard lock(mutex_);
   open_ = true;
+  samples_steps_ = samples_steps;
   apply(groups);
 }
 

@@ -29,7 +29,8 @@ class GroupRegistry {
   /// Replaces the enabled set, but only while open; see `open`.
   void enable(const GroupSet& groups);
   /// From now on `enable` has an effect; starts with `groups`. Called when this process begins to record.
-  void open(const GroupSet& groups);
+  /// `samples_steps`: not every step is kept, so sites of the group `step` must ask.
+  void open(const GroupSet& groups, bool samples_steps = false);
   /// Everything off, and `enable` without effect until the next `open`.
   void close() noexcept;
 
@@ -40,6 +41,7 @@ class GroupRegistry {
  private:
   GroupRegistry() = default;
   void apply(const GroupSet& groups);
+  GroupState state_of(std::string_view name, bool enabled) const noexcept;
 
   // A name that was enabled or declared, in an open-addressed table that only grows, so that readers need no lock.
   struct Switch {
@@ -52,6 +54,7 @@ class GroupRegistry {
 
   mutable std::mutex mutex_;
   bool open_ = false;
+  bool samples_steps_ = false;
   Group* groups_ = nullptr;
   std::size_t switch_count_ = 0;
   std::array<std::atomic<Switch*>, table_size> table_{};

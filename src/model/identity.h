@@ -38,6 +38,18 @@ struct TraceWords {
   std::uint64_t low;
 };
 
+/// The reverse of `mixed`.
+constexpr std::uint64_t unmixed(std::uint64_t word) noexcept {
+  word = (word ^ word >> 31 ^ word >> 62) * 0x319642b2d24d8ec3u;
+  word = (word ^ word >> 27 ^ word >> 54) * 0x96de1b173f119089u;
+  return word ^ word >> 30 ^ word >> 60;
+}
+
+/// The position whose span has this id, if it is one of this process; any other id gives some other word.
+constexpr std::uint64_t position_of(std::uint64_t span_word, const IdentityKeys& keys) noexcept {
+  return unmixed(span_word) - keys.span;
+}
+
 /// The trace that the root span at `position` begins.
 constexpr TraceWords trace_words(std::uint64_t position, const IdentityKeys& keys) noexcept {
   const std::uint64_t low = mixed(position ^ keys.trace_low);

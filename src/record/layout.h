@@ -38,7 +38,8 @@ struct Counters {
   std::atomic<std::uint64_t> spans_exported;  // accepted by the exporter's destination
   std::atomic<std::uint64_t> spans_dropped;   // no room in a ring, or refused by the destination
   std::atomic<std::uint64_t> spans_truncated;
-  std::atomic<std::uint64_t> ring_drops;  // how much of what the rings' headers count is in spans_dropped
+  std::atomic<std::uint64_t> ring_drops;         // how much of what the rings' headers count is in spans_dropped
+  std::atomic<std::uint64_t> spans_sampled_out;  // of spans_recorded: a sampler did not keep them
 };
 
 /// What was open when everything before `tail` had been drained: OpenEntry records (src/assemble/open_entry.h).

@@ -10,6 +10,7 @@
 #include "src/model/group_registry.h"
 #include "src/record/clock.h"
 #include "src/record/names.h"
+#include "src/record/steps.h"
 #include "src/record/thread.h"
 
 namespace lens {
@@ -78,6 +79,8 @@ bool Recorder::start(const RecorderOptions& options, std::string& problem) {
     detail::RingHead& head = file_->ring(number).head;
     head.session_first.store(head.position.load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
+  sampler_ = options.sampler;
+  sample_steps(options.sample_every_n_steps);
   describe(file_->header(), options, keys_, now.unix_ns);
   file_->set_envelope(options.resource, options.scope, options.redacted_keys);
   file_->header().state.store(FileState::recording, std::memory_order_release);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "src/model/identity.h"
+#include "src/model/sampler.h"
 #include "src/record/ring_file.h"
 
 namespace lens::record {
@@ -29,6 +30,8 @@ struct RecorderOptions {
   std::string resource = {}, scope = {};  // as they stand in a request, for who recovers what this process leaves
   std::string redacted_keys = {};         // one a line, for the same reader
   std::string trace_directory = {}, trace_file = {};
+  model::TraceSampler sampler = {};
+  int sample_every_n_steps = 1;
 };
 
 /// A scope that ended while a younger one was still open, or on another thread; and the scope around it.
@@ -58,6 +61,7 @@ class Recorder {
   /// Null before the first start, and in a forked child until it records.
   RingFile* file() const noexcept { return file_.get(); }
   const model::IdentityKeys& keys() const noexcept { return keys_; }
+  const model::TraceSampler& sampler() const noexcept { return sampler_; }
   /// Rings 1 to ring_count() have been made.
   std::uint32_t ring_count() const noexcept { return made_.load(std::memory_order_acquire); }
 
@@ -91,6 +95,7 @@ class Recorder {
   std::unique_ptr<RingFile> file_;
   std::vector<EndedEarly> ended_elsewhere_;
   model::IdentityKeys keys_;
+  model::TraceSampler sampler_;
   std::uint32_t epoch_ = 0;  // which process of a line of forks; part of every position
   std::atomic<std::uint32_t> made_{0};
   std::atomic<std::uint64_t> dropped_without_ring_{0};

@@ -7,6 +7,7 @@
 #include "src/record/in_flight_exception.h"
 #include "src/record/option_items.h"
 #include "src/record/recorder.h"
+#include "src/record/steps.h"
 #include "src/record/thread.h"
 
 namespace lens {
@@ -37,7 +38,10 @@ void mark_incomplete(ThreadBlock& block, Position position, RecordKind lost) noe
 /// Makes `position` the youngest open scope, marked when its end needs the slow path.
 void set_current(ThreadState& thread, ThreadBlock& block, Position position) noexcept {
   position = unmarked(position);
-  if (position == 0) block.ended_early.clear();
+  if (position == 0) {
+    block.ended_early.clear();
+    block.step = 0;
+  }
   const bool changed = !block.changes.empty() && block.changes.back().position == position;
   thread.current = position != 0 && (changed || !block.ended_early.empty()) ? position | mark : position;
 }
@@ -49,6 +53,7 @@ void restore_trace(ThreadState& thread, ThreadBlock& block, Position position) n
     if (changes[i].position != position) continue;
     (i + 1 == changes.size() ? thread.trace : changes[i + 1].before) = changes[i].before;
     changes.erase(changes.begin() + std::ptrdiff_t(i));
+    if (block.step == position) block.step = 0;
     return;
   }
 }
@@ -97,11 +102,24 @@ bool save_trace(Position position, const SpanContext& activated) noexcept try {
   return false;
 }
 
+/// The flags of a span whose explicit parent is `context`, of this process or of another.
+std::uint8_t flags_under(const SpanContext& context) noexcept {
+  const Recorder& recorder = Recorder::instance();
+  const auto trace = __builtin_bit_cast(model::TraceWords, context.trace_id);
+  const auto position = model::position_of(__builtin_bit_cast(std::uint64_t, context.span_id), recorder.keys());
+  return recorder.sampler().flags_under(context.flags, trace, made_by_this_process(position));
+}
+
+SpanContext unsampled(SpanContext context) noexcept {
+  context.flags &= static_cast<std::uint8_t>(~SpanContext::sampled);
+  return context;
+}
+
 void enter_trace(const SpanContext& context) noexcept {
   TraceState& trace = thread_state.trace;
   trace.root = 0;
   std::memcpy(trace.words, context.trace_id.bytes.data(), sizeof trace.words);
-  trace.flags = context.flags;
+  trace.flags = flags_under(context);
 }
 
 /// Appends a begin or start record with options; 0 when there was no room.
@@ -170,17 +188,18 @@ StartedSpan start_span(Name name, const SpanOptions& options) noexcept {
   if (position == 0) return {};
   const ThreadState& thread = thread_state;
   StartedSpan started{position, {}};
-  const model::IdentityKeys& keys = Recorder::instance().keys();
-  started.context.span_id = model::span_id_of(model::span_word(position, keys));
-  started.context.flags = SpanContext::sampled | SpanContext::random_trace_id;
+  const Recorder& recorder = Recorder::instance();
   if (!options.root && options.parent) {
     started.context.trace_id = options.parent.trace_id;
-    started.context.flags = options.parent.flags;
+    started.context.flags = flags_under(options.parent);
   } else if (options.root || thread.is_outside()) {
-    started.context.trace_id = model::trace_id_of(model::trace_words(position, keys));
+    const model::TraceWords trace = model::trace_words(position, recorder.keys());
+    started.context.trace_id = model::trace_id_of(trace);
+    started.context.flags = recorder.sampler().flags_of_root(trace);
   } else {
-    started.context.trace_id = current_context().trace_id;
+    started.context = current_context();
   }
+  started.context.span_id = model::span_id_of(model::span_word(position, recorder.keys()));
   return started;
 }
 
@@ -215,7 +234,8 @@ SpanContext context_of(Position position) noexcept {
   position = unmarked(position);
   if (position == 0 || !thread_block || !made_by_this_process(position)) return {};
   if (position < Recorder::instance().file()->ring(ring_number(position)).head.session_first) return {};
-  const model::IdentityKeys& keys = Recorder::instance().keys();
+  const Recorder& recorder = Recorder::instance();
+  const model::IdentityKeys& keys = recorder.keys();
   TraceState trace = thread_state.trace;
   const auto& changes = thread_block->changes;
   for (auto change = changes.rbegin(); change != changes.rend(); ++change) {
@@ -226,8 +246,9 @@ SpanContext context_of(Position position) noexcept {
   SpanContext context;
   context.span_id = model::span_id_of(model::span_word(position, keys));
   if (trace.root) {
-    context.trace_id = model::trace_id_of(model::trace_words(trace.root, keys));
-    context.flags = SpanContext::sampled | SpanContext::random_trace_id;
+    const model::TraceWords words = model::trace_words(trace.root, keys);
+    context.trace_id = model::trace_id_of(words);
+    context.flags = recorder.sampler().flags_of_root(words);
   } else {
     std::memcpy(context.trace_id.bytes.data(), trace.words, sizeof trace.words);
     context.flags = trace.flags;
@@ -235,9 +256,40 @@ SpanContext context_of(Position position) noexcept {
   return context;
 }
 
+namespace {
+// In a step of this session: the shutdown of an earlier one has ended its own.
+bool is_in_step() noexcept {
+  return thread_block && thread_block->step != 0 && thread_block->step >= thread_block->ring->head.session_first;
+}
+}  // namespace
+
+// The outermost step decides, by a change of the trace's flags: what nests in it inherits them, here and in the
+// pipeline.
+void enter_step(Position position, std::optional<std::int64_t> iteration) noexcept {
+  if (is_in_step()) return;
+  const bool kept = keeps_step(iteration);
+  if (position == 0) return;
+  ThreadBlock& block = *thread_block;
+  const SpanContext context = context_of(position);
+  const bool has_changed = !block.changes.empty() && block.changes.back().position == position;
+  if (!has_changed && !save_trace(position, {})) return;
+  block.step = position;
+  set_current(thread_state, block, position);
+  if (kept) return;
+  append_about(position, RecordKind::unsampled, std::uint32_t(position), true);
+  enter_trace(unsampled(context));
+}
+
+bool keeps_started_step(Position position, std::optional<std::int64_t> iteration) noexcept {
+  if (is_in_step()) return true;  // as the step that it is in
+  if (keeps_step(iteration)) return true;
+  if (position != 0) append_about(position, RecordKind::unsampled, std::uint32_t(position), true);
+  return false;
+}
+
 bool make_room_about(Position position, std::uint64_t bytes, RecordKind kind) noexcept {
   if (!made_by_this_process(position)) return false;
-  const bool kept_too = kind == RecordKind::end || kind == RecordKind::lost;
+  const bool kept_too = kind == RecordKind::end || kind == RecordKind::lost || kind == RecordKind::unsampled;
   if (make_room_for_detail(bytes, kept_too)) return true;
   if (!kept_too && thread_block) mark_incomplete(*thread_block, position, kind);
   return false;

@@ -28,6 +28,7 @@ struct ThreadBlock {
   detail::Position incomplete = 0;  // the last span that was told that something about it was lost
   std::vector<TraceChange> changes;
   std::vector<EndedEarly> ended_early;
+  detail::Position step = 0;  // the outermost step that is open, where steps are sampled
 };
 
 /// Null before the thread's first span.

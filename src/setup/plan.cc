@@ -42,6 +42,10 @@ void check_numbers(const Config& config) {
   if (!(config.export_sample_rate >= 0.0 && config.export_sample_rate <= 1.0))
     throw std::invalid_argument("the export sample rate is " + std::to_string(config.export_sample_rate) +
                                 "; it must be a number from 0 to 1");
+  const double ratio = config.standard.traces_sampler_ratio;
+  if (!(ratio >= 0.0 && ratio <= 1.0))
+    throw std::invalid_argument("the traces sampler's ratio is " + std::to_string(ratio) +
+                                "; it must be a number from 0 to 1");
   if (config.sample_every_n_steps < 1)
     throw std::invalid_argument("sample_every_n_steps is " + std::to_string(config.sample_every_n_steps) +
                                 "; it must be at least 1");
@@ -69,13 +73,41 @@ std::string default_file_dir(std::string run_id) {
   return "lens/" + run_id;
 }
 
-void decide_export(Plan& plan, const Config& config, const Strategy& strategy) {
-  plan.exports = strategy.exports(config, plan.rank);
-  plan.why = "strategy " + std::string{strategy.name} + (plan.exports ? " chooses" : " does not choose") + " rank " +
+model::TraceSampler sampler_of(const Config& config) {
+  const double ratio = config.standard.traces_sampler_ratio;
+  const auto threshold = [](double share) { return model::TraceSampler::threshold_of(share); };
+  return named<model::TraceSampler>("traces sampler", config.standard.traces_sampler,
+                                    {{"always_off", {threshold(0), false}},
+                                     {"always_on", {threshold(1), false}},
+                                     {"parentbased_always_off", {threshold(0), true}},
+                                     {"parentbased_always_on", {threshold(1), true}},
+                                     {"parentbased_traceidratio", {threshold(ratio), true}},
+                                     {"traceidratio", {threshold(ratio), false}}});
+}
+
+/// Says when no rank of the world does what it is set up for.
+void warn_of_nobody(Plan& plan, const Config& config, const std::string& name, const ExportStrategy& strategy) {
+  const std::string world = " of a world of " + std::to_string(plan.rank.world_size);
+  if (chooses_nobody(strategy, config, plan.rank.world_size)) {
+    plan.warnings.push_back("nothing will be exported: strategy " + name + " chooses no rank" + world);
+    return;
+  }
+  const auto has_spans = [&](const Config& c, const Rank& rank) { return is_sampled(c, rank) && strategy(c, rank); };
+  if (config.sampler_enabled && chooses_nobody(has_spans, config, plan.rank.world_size))
+    plan.warnings.push_back("no span will be exported: of the ranks that strategy " + name +
+                            " chooses, the rank-aware sampler keeps none" + world);
+}
+
+void decide_export(Plan& plan, const Config& config, const ExportStrategy& strategy) {
+  const std::string name = config.custom_strategy ? "custom" : config.export_strategy;
+  plan.exports = strategy(config, plan.rank);
+  plan.why = "strategy " + name + (plan.exports ? " chooses" : " does not choose") + " rank " +
              std::to_string(plan.rank.rank) + " of " + std::to_string(plan.rank.world_size);
-  if (exports_nowhere(strategy, config, plan.rank.world_size))
-    plan.warnings.push_back("nothing will be exported: strategy " + std::string{strategy.name} +
-                            " chooses no rank of a world of " + std::to_string(plan.rank.world_size));
+  const bool is_kept = !config.sampler_enabled || is_sampled(config, plan.rank);
+  if (plan.exports && !is_kept) plan.why += ", which the rank-aware sampler leaves without spans";
+  plan.records_spans = plan.exports && is_kept && config.traces_enabled && !plan.sampler.keeps_nothing();
+  // A callable of the program's own may look at more than its arguments.
+  if (!config.custom_strategy) warn_of_nobody(plan, config, name, strategy);
 }
 
 }  // namespace
@@ -91,11 +123,13 @@ Plan make_plan(const Config& config, const Rank& rank, const ResourceAttributes&
   }
 
   GroupSet groups = config.resolved_span_groups();
-  const Strategy& strategy = find_strategy(config.export_strategy);
+  const ExportStrategy strategy =
+      config.custom_strategy ? config.custom_strategy : find_strategy(config.export_strategy);
   plan.exporter = exporter_of(config);
   plan.file_format = file_format_of(config);
   check_numbers(config);
   check_run_id(config);
+  plan.sampler = sampler_of(config);
   check_rank(rank);
 
   if (plan.rank.local_rank < 0) plan.rank.local_rank = local_rank(plan.warnings);
@@ -106,7 +140,7 @@ Plan make_plan(const Config& config, const Rank& rank, const ResourceAttributes&
 
   decide_export(plan, config, strategy);
   if (!plan.exports) return plan;
-  if (config.traces_enabled) plan.groups = std::move(groups);
+  if (plan.records_spans) plan.groups = std::move(groups);
   plan.resource = make_resource(config, {plan.rank, plan.run_id, plan.instance_id}, caller);
   return plan;
 }

@@ -10,6 +10,7 @@
 #include "lens/group.h"
 #include "lens/rank.h"
 #include "lens/resource.h"
+#include "src/model/sampler.h"
 
 namespace lens::setup {
 
@@ -20,7 +21,9 @@ struct Plan {
   bool exports = false;  ///< false: disabled, or not this rank; nothing below but `why` and `warnings` is needed then
   std::string why = {};  ///< one clause for people: why this rank exports or does not
   Rank rank = {};        ///< with the local rank resolved
-  GroupSet groups = {};  ///< to enable; empty unless this rank exports spans
+  bool records_spans = false;  ///< this rank exports, and no setting says that it has no spans
+  GroupSet groups = {};        ///< to enable; empty unless this rank records spans
+  model::TraceSampler sampler = {};
   Exporter exporter = Exporter::none;
   FileFormat file_format = FileFormat::proto;
   std::string file_dir = {};   ///< where the file exporter writes

@@ -2,12 +2,14 @@
 #include "src/setup/strategy.h"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <stdexcept>
 
 #include "src/base/md5.h"
 #include "src/base/text.h"
 
-namespace lens::setup {
+namespace lens {
 namespace {
 
 bool is_chosen_rank(const Config& config, const Rank& rank) {
@@ -16,29 +18,84 @@ bool is_chosen_rank(const Config& config, const Rank& rank) {
 
 bool is_any_rank(const Config&, const Rank&) { return true; }
 
-bool is_sampled(const Config& config, const Rank& rank) {
-  return sampling_value(rank.rank) < config.export_sample_rate;
-}
-
 bool is_first_of_node(const Config&, const Rank& rank) { return rank.local_rank == 0; }
 
-constexpr Strategy built_in[] = {
+struct BuiltIn {
+  std::string_view name;
+  bool (*exports)(const Config&, const Rank&);
+};
+
+constexpr BuiltIn built_ins[] = {
     {"all_ranks", is_any_rank},
     {"first_rank_per_node", is_first_of_node},
-    {"sampled", is_sampled},
+    {"sampled", setup::is_sampled},
     {"single_rank", is_chosen_rank},
 };
 
+const BuiltIn* find_built_in(const std::string& name) {
+  const auto found = std::ranges::find(built_ins, name, &BuiltIn::name);
+  return found != std::end(built_ins) ? found : nullptr;
+}
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::string, ExportStrategy> registered;
+};
+
+// Never destroyed: a library may unregister its own at exit.
+Registry& registry() {
+  static auto* registry = new Registry;
+  return *registry;
+}
+
+std::string key_of(std::string_view name) { return base::lower(base::trim(name)); }
+
 }  // namespace
 
-const Strategy& find_strategy(std::string_view name) {
-  const std::string word = base::lower(name);
-  const auto found = std::ranges::find(built_in, word, &Strategy::name);
-  if (found != std::end(built_in)) return *found;
-  std::vector<std::string_view> names;
-  for (const Strategy& strategy : built_in) names.push_back(strategy.name);
+void register_export_strategy(std::string_view name, ExportStrategy strategy, bool replace) {
+  std::string key = key_of(name);
+  if (key.empty() || !strategy) throw std::invalid_argument("an export strategy needs a name and a callable");
+  std::lock_guard lock(registry().mutex);
+  auto& registered = registry().registered;
+  if (!replace && (find_built_in(key) || registered.contains(key)))
+    throw std::invalid_argument("there is an export strategy \"" + key + "\" already; to replace it, say so");
+  registered.insert_or_assign(std::move(key), std::move(strategy));
+}
+
+bool unregister_export_strategy(std::string_view name) {
+  const std::string key = key_of(name);
+  std::lock_guard lock(registry().mutex);
+  if (registry().registered.erase(key) > 0) return true;
+  if (find_built_in(key)) throw std::invalid_argument("the export strategy \"" + key + "\" is built in");
+  return false;
+}
+
+std::vector<std::string> export_strategies() {
+  std::vector<std::string> names;
+  for (const BuiltIn& strategy : built_ins) names.emplace_back(strategy.name);
+  std::lock_guard lock(registry().mutex);
+  for (const auto& [name, strategy] : registry().registered)
+    if (!find_built_in(name)) names.push_back(name);
+  std::ranges::sort(names);
+  return names;
+}
+
+namespace setup {
+
+ExportStrategy find_strategy(std::string_view name) {
+  const std::string key = key_of(name);
+  {
+    std::lock_guard lock(registry().mutex);
+    const auto found = registry().registered.find(key);
+    if (found != registry().registered.end()) return found->second;
+  }
+  if (const BuiltIn* built_in = find_built_in(key)) return built_in->exports;
   throw std::invalid_argument("unknown export strategy \"" + std::string{name} +
-                              "\"; valid are: " + base::join(names, ", "));
+                              "\"; valid are: " + base::join(export_strategies(), ", "));
+}
+
+bool is_sampled(const Config& config, const Rank& rank) {
+  return sampling_value(rank.rank) < config.export_sample_rate;
 }
 
 double sampling_value(int rank) {
@@ -47,12 +104,13 @@ double sampling_value(int rank) {
   return remainder / 10'000.0;
 }
 
-bool exports_nowhere(const Strategy& strategy, const Config& config, int world_size) {
+bool chooses_nobody(const ExportStrategy& chooses, const Config& config, int world_size) {
   for (int rank = 0; rank < world_size; ++rank) {
     // The local ranks of the others are not known, but every node has a rank 0.
-    if (strategy.exports(config, {.rank = rank, .world_size = world_size, .local_rank = 0})) return false;
+    if (chooses(config, {.rank = rank, .world_size = world_size, .local_rank = 0})) return false;
   }
   return true;
 }
 
-}  // namespace lens::setup
+}  // namespace setup
+}  // namespace lens

@@ -1,29 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranks export.
+// Which ranks export, and which of them the rank-aware sampler keeps.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "lens/config.h"
-#include "lens/rank.h"
+#include "lens/strategy.h"
 
 namespace lens::setup {
 
-/// A named policy. `exports` depends on its arguments alone, so that every rank can tell what the others do.
-struct Strategy {
-  std::string_view name;
-  bool (*exports)(const Config&, const Rank&);
-};
+/// A copy of the strategy. Throws std::invalid_argument that lists the names there are.
+ExportStrategy find_strategy(std::string_view name);
 
-/// Throws std::invalid_argument that lists the names there are.
-const Strategy& find_strategy(std::string_view name);
+/// Whether the rank belongs to the share of EXPORT_SAMPLE_RATE: the strategy `sampled`, and the rank-aware sampler.
+bool is_sampled(const Config& config, const Rank& rank);
 
-/// The value that `sampled` compares with the rate: int(md5(decimal rank)) mod 10000 / 10000.
+/// The value that is compared with the rate: int(md5(decimal rank)) mod 10000 / 10000.
 double sampling_value(int rank);
 
-/// True when no rank of the world would export.
-bool exports_nowhere(const Strategy& strategy, const Config& config, int world_size);
+/// True when no rank of the world is chosen.
+bool chooses_nobody(const ExportStrategy& chooses, const Config& config, int world_size);
 
 }  // namespace lens::setup

@@ -64,7 +64,7 @@ Pipeline::Pipeline(Options options, std::unique_ptr<exporting::Exporter> exporte
       exporter_(std::move(exporter)),
       on_error_(std::move(on_error)),
       announce_(std::move(announce)),
-      assembler_(recorder_.keys(), first_time_line()),
+      assembler_(recorder_.keys(), first_time_line(), options_.sampler),
       encoder_(
           record::Names::text, [this](std::uint64_t ticks) { return assembler_.time().unix_ns(ticks); },
           options_.limits, std::move(options_.redacted_keys)),
@@ -212,6 +212,10 @@ std::size_t Pipeline::free_batch() const noexcept {
 
 void Pipeline::on_span(const otlp::SpanRecord& span) {
   ++recorded_;
+  if ((span.flags & SpanContext::sampled) == 0) {
+    ++sampled_out_;
+    return;
+  }
   if (span.truncated) ++truncated_;
   encoded_.clear();
   encoder_.encode(span, encoded_);
@@ -250,6 +254,7 @@ void Pipeline::count() {
   record::Counters& counters = recorder_.counters();
   counters.spans_recorded.store(recorded_, std::memory_order_relaxed);
   counters.spans_truncated.store(truncated_, std::memory_order_relaxed);
+  counters.spans_sampled_out.store(sampled_out_, std::memory_order_relaxed);
   counters.spans_exported.store(counts.exported, std::memory_order_relaxed);
   const std::uint64_t ring_drops = recorder_.dropped();
   counters.spans_dropped.store(ring_drops - dropped_before_ + counts.refused(), std::memory_order_relaxed);
@@ -312,7 +317,8 @@ void Pipeline::finish() {
   count();
   const record::Counters& counters = recorder_.counters();
   exporter_->finish(
-      {counters.spans_recorded, counters.spans_exported, counters.spans_dropped, counters.spans_truncated});
+      {counters.spans_recorded, counters.spans_exported, counters.spans_dropped, counters.spans_truncated,
+       counters.spans_sampled_out});
   say_losses();
   if (!options_.metrics) return;
   send_metrics();

@@ -27,6 +27,7 @@ class Pipeline : private assemble::SpanSink {
     std::chrono::milliseconds schedule_delay{5000};  // a span waits so long at most before it is exported
     std::size_t max_batch_spans = 0;                 // 0: as many as make a request of a good size
     otlp::Limits limits;
+    model::TraceSampler sampler;  // spans whose `sampled` flag it does not set end here
     std::vector<std::string> redacted_keys;
     std::unique_ptr<exporting::MetricReader> metrics = {};  // null: there are none
   };
@@ -89,6 +90,7 @@ class Pipeline : private assemble::SpanSink {
   base::Buffer open_;                                     // one ring's open spans
 
   std::uint64_t recorded_ = 0;
+  std::uint64_t sampled_out_ = 0;
   std::uint64_t truncated_ = 0;
   // Rings outlive a session, and so do their counts.
   std::uint64_t dropped_before_ = recorder_.dropped();

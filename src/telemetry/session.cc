@@ -99,9 +99,9 @@ otlp::Limits limits_of(const SpanLimits& limits) noexcept {
 Session::Session(const setup::Plan& plan, const Config& config) : plan_(plan), config_(config) {
   const auto announce = telemetry::announcing(config_.on_error);
   for (const std::string& warning : plan_.warnings) announce(warning);
-  if (!plan_.exports || !config_.traces_enabled) return;  // spans are all that there is to record so far
+  if (!plan_.records_spans) return;  // spans are all that there is to record so far
   start();
-  detail::GroupRegistry::instance().open(plan_.groups);
+  detail::GroupRegistry::instance().open(plan_.groups, config_.sample_every_n_steps > 1);
 }
 
 void Session::restart_in_child() noexcept {
@@ -138,6 +138,8 @@ void Session::start() {
   recording.scope = envelope.scope();
   for (const std::string& key : config_.redacted_keys) recording.redacted_keys += key + '\n';
   recording.trace_directory = std::filesystem::absolute(plan_.file_dir);
+  recording.sampler = plan_.sampler;
+  recording.sample_every_n_steps = config_.sample_every_n_steps;
   std::string problem;
   if (!record::Recorder::instance().start(recording, problem)) throw std::runtime_error(problem);
   const auto announce = telemetry::announcing(config_.on_error);
@@ -146,6 +148,7 @@ void Session::start() {
   options.schedule_delay = config_.standard.span_batch.schedule_delay;
   options.max_batch_spans = config_.standard.span_batch.max_export_batch_size;
   options.limits = limits_of(config_.standard.span_limits);
+  options.sampler = plan_.sampler;
   options.redacted_keys = config_.redacted_keys;
   pipeline_ = std::make_unique<telemetry::Pipeline>(std::move(options), std::move(exporter), on_error, announce);
 }
@@ -182,7 +185,8 @@ TelemetryCounters Session::counters() const noexcept {
   if (final_counters_) return *final_counters_;
   if (!pipeline_) return {};
   const record::Counters& counters = record::Recorder::instance().counters();
-  return {counters.spans_recorded, counters.spans_exported, counters.spans_dropped, counters.spans_truncated};
+  return {counters.spans_recorded, counters.spans_exported, counters.spans_dropped, counters.spans_truncated,
+          counters.spans_sampled_out};
 }
 
 }  // namespace lens

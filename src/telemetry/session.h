@@ -19,6 +19,7 @@ class Session {
   Session(const setup::Plan& plan, const Config& config);
 
   bool is_exporting() const noexcept { return plan_.exports; }
+  bool is_tracing() const noexcept { return plan_.records_spans; }
   bool flush(std::chrono::milliseconds timeout) noexcept;
   /// A second call does nothing.
   void shutdown(std::chrono::milliseconds timeout) noexcept;

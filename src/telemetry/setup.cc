@@ -127,6 +127,8 @@ TelemetryHandle setup_telemetry(const Config& config, const Rank& rank, const Re
 
 bool TelemetryHandle::is_exporting() const noexcept { return session_ && session_->is_exporting(); }
 
+bool TelemetryHandle::is_tracing() const noexcept { return session_ && session_->is_tracing(); }
+
 bool TelemetryHandle::force_flush(std::chrono::milliseconds timeout) noexcept {
   return !session_ || session_->flush(timeout);
 }

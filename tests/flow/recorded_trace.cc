@@ -51,7 +51,8 @@ RecordedTrace read_trace(const std::filesystem::path& directory) {
   recorded.files = trace.files;
   for (const trace::Problem& problem : trace.problems) recorded.problems.push_back(problem.reason);
   for (const trace::Status& status : trace.statuses)
-    recorded.counters = {status.spans_recorded, status.spans_exported, status.spans_dropped, status.spans_truncated};
+    recorded.counters = {status.spans_recorded, status.spans_exported, status.spans_dropped, status.spans_truncated,
+                         status.spans_sampled_out};
   for (const std::filesystem::path& path : trace.files) {
     trace::TraceFile file(path);
     while (const auto message = file.next()) {

@@ -82,7 +82,8 @@ std::optional<RunFile> read_run_file(const std::filesystem::path& directory) try
 Status read_status_file(const std::filesystem::path& file) try {
   json object = parse_file(file);
   auto count = [&](const char* name) { return object.value(name, std::uint64_t{0}); };
-  return {count("spans_recorded"), count("spans_exported"), count("spans_dropped"), count("spans_truncated")};
+  return {count("spans_recorded"), count("spans_exported"), count("spans_dropped"), count("spans_truncated"),
+          count("spans_sampled_out")};
 } catch (const json::exception&) {
   throw std::invalid_argument("not a status file");
 }

@@ -43,6 +43,7 @@ struct Status {
   std::uint64_t spans_exported = 0;
   std::uint64_t spans_dropped = 0;
   std::uint64_t spans_truncated = 0;
+  std::uint64_t spans_sampled_out = 0;
 };
 
 /// Throws std::invalid_argument when the file is no status file.
