@@ -47,6 +47,8 @@ struct OtlpConfig {
   std::string certificate = {};  ///< files in PEM; empty: the system's authorities, no client certificate
   std::string client_key = {};
   std::string client_certificate = {};
+
+  friend bool operator==(const OtlpConfig&, const OtlpConfig&) = default;
 };
 
 /// OTEL_BSP_… for spans, OTEL_BLRP_… for log records.
@@ -55,6 +57,8 @@ struct BatchConfig {
   std::chrono::milliseconds export_timeout{30'000};
   std::size_t max_queue_size = 0;         ///< 0: as many as the memory bound allows
   std::size_t max_export_batch_size = 0;  ///< 0: as many as make a request of a good size
+
+  friend bool operator==(const BatchConfig&, const BatchConfig&) = default;
 };
 
 /// OTEL_SPAN_…, OTEL_EVENT_…, OTEL_LINK_… and OTEL_ATTRIBUTE_… limits; what lies beyond is counted and dropped.
@@ -66,6 +70,8 @@ struct SpanLimits {
   std::size_t event_attributes = 128;
   std::size_t link_attributes = 128;
   std::size_t value_length = unlimited;  ///< of a string value, in characters
+
+  friend bool operator==(const SpanLimits&, const SpanLimits&) = default;
 };
 
 /// The variables of the OpenTelemetry specification.
@@ -83,6 +89,8 @@ struct StandardConfig {
   std::string traces_sampler = "parentbased_always_on";
   double traces_sampler_ratio = 1.0;  ///< OTEL_TRACES_SAMPLER_ARG
   std::vector<std::string> propagators = {"tracecontext", "baggage"};
+
+  friend bool operator==(const StandardConfig&, const StandardConfig&) = default;
 };
 
 struct Config;
@@ -94,6 +102,11 @@ using ExportStrategy = std::function<bool(const Config&, const Rank&)>;
 struct Config {
   /// Reads and checks every variable. Throws std::invalid_argument as said above; no other side effect.
   LENS_API static Config from_env(const EnvOptions& options = {});
+
+  /// The same configuration as variables, for the environment of a worker that is spawned, over what it inherits:
+  /// `from_env` with these options gives an equal one. Not among them is what no text can say: `vocabulary`,
+  /// `custom_strategy`, `on_error`, and what the options or `warnings` tell.
+  LENS_API std::vector<std::pair<std::string, std::string>> to_env(const EnvOptions& options = {}) const;
 
   /// What `span_groups` means in `vocabulary`. Throws std::invalid_argument that lists the valid words.
   LENS_API GroupSet resolved_span_groups() const;
@@ -140,6 +153,9 @@ struct Config {
                                             "password", "token",      "secret",      "key"};
   bool replace_running = false;            ///< for tests: a set-up shuts down the one that runs, instead of throwing
   std::vector<std::string> warnings = {};  ///< found by from_env; handed to on_error at set-up
+
+  /// Whether both say the same; callables and warnings are not compared.
+  LENS_API friend bool operator==(const Config& left, const Config& right);
 
   /// The user's own directory of shared memory.
   LENS_API static std::string default_shm_dir();

@@ -32,6 +32,22 @@ std::string lower(std::string_view text) {
   return lowered;
 }
 
+std::string percent_encoded(std::string_view text) {
+  static constexpr char digits[] = "0123456789ABCDEF";
+  std::string encoded;
+  for (const char letter : text) {
+    const auto byte = static_cast<unsigned char>(letter);
+    const bool is_plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+                          (byte >= '0' && byte <= '9') ||
+                          std::string_view{"-._~/:"}.find(letter) != std::string_view::npos;
+    if (is_plain)
+      encoded += letter;
+    else
+      (encoded += '%') += {digits[byte >> 4], digits[byte & 15]};
+  }
+  return encoded;
+}
+
 std::optional<std::string> percent_decoded(std::string_view text) {
   std::string decoded;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -33,6 +33,9 @@ std::string join(const Range& parts, std::string_view separator) {
   return joined;
 }
 
+/// Everything but letters, digits and `-._~/:` as %XX.
+std::string percent_encoded(std::string_view text);
+
 /// Undoes %XX; nothing when an escape is malformed.
 std::optional<std::string> percent_decoded(std::string_view text);
 

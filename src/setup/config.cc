@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <tuple>
 
 #include "src/setup/environment.h"
 
@@ -33,13 +34,13 @@ void read_or_warn(Config& config, const Read& read) {
 void apply_standard(Config& config, const Variable& variable) {
   static const std::string no_prefix[] = {""};
   if (const auto setting = setup::find_setting(variable, no_prefix))
-    read_or_warn(config, [&] { variable.apply(config, *setting); });
+    read_or_warn(config, [&] { variable.of_config.apply(config, *setting); });
 }
 
 void apply_otlp(Config& config, const Variable& variable, OtlpConfig& otlp, const std::string& signal) {
   for (const std::string& prefix : {std::string{"OTEL_EXPORTER_OTLP_"}, "OTEL_EXPORTER_OTLP_" + signal}) {
     const auto setting = setup::find_setting(variable, std::span{&prefix, 1});
-    if (setting) read_or_warn(config, [&] { variable.apply_otlp(otlp, *setting); });
+    if (setting) read_or_warn(config, [&] { variable.of_otlp.apply(otlp, *setting); });
     if (setting && variable.key == "ENDPOINT") otlp.endpoint_is_full = prefix.ends_with(signal);
   }
 }
@@ -47,7 +48,7 @@ void apply_otlp(Config& config, const Variable& variable, OtlpConfig& otlp, cons
 void apply(Config& config, const Variable& variable, std::span<const std::string> prefixes) {
   switch (variable.family) {
     case Family::prefixed:
-      if (const auto setting = setup::find_setting(variable, prefixes)) variable.apply(config, *setting);
+      if (const auto setting = setup::find_setting(variable, prefixes)) variable.of_config.apply(config, *setting);
       break;
     case Family::standard: apply_standard(config, variable); break;
     case Family::otlp:
@@ -65,13 +66,25 @@ Config Config::from_env(const EnvOptions& options) {
   Config config;
   config.vocabulary = options.vocabulary;
   config.prefix = options.prefix;
-  std::vector<std::string> prefixes;
-  for (const std::string& prefix : {options.prefix, options.fallback_prefix}) {
-    if (!prefix.empty()) prefixes.push_back(prefix + "_");
-  }
+  const std::vector<std::string> prefixes = setup::prefixes_of(options);
   for (const Variable& variable : setup::variables()) apply(config, variable, prefixes);
   for (std::string& warning : setup::unknown_variables(prefixes)) add_warning(config, std::move(warning));
   return config;
+}
+
+bool operator==(const Config& left, const Config& right) {
+  const auto prefixed_fields = [](const Config& c) {
+    return std::tie(c.enabled, c.span_groups, c.export_strategy, c.export_rank, c.export_sample_rate, c.sampler_enabled,
+                    c.traces_enabled, c.metrics_enabled, c.logs_enabled, c.sample_every_n_steps, c.exporter, c.file_dir,
+                    c.file_format, c.spool_dir, c.spool_size_bytes, c.shm_dir, c.run_id, c.user_id, c.shutdown_timeout,
+                    c.redacted_keys);
+  };
+  const auto other_fields = [](const Config& c) {
+    return std::tie(c.service_name, c.wandb_entity, c.wandb_project, c.deployment_environment, c.standard,
+                    c.replace_running);
+  };
+  return prefixed_fields(left) == prefixed_fields(right) && other_fields(left) == other_fields(right) &&
+         &left.vocabulary.get() == &right.vocabulary.get();
 }
 
 GroupSet Config::resolved_span_groups() const { return vocabulary.get().resolve(span_groups); }

@@ -40,13 +40,26 @@ std::optional<std::string> read_variable(std::string_view key) {
 }
 
 std::optional<Setting> find_setting(const Variable& variable, std::span<const std::string> prefixes) {
-  for (const std::string& prefix : prefixes) {
-    for (std::string_view key : keys_of(variable)) {
-      const std::string name = prefix + std::string{key};
-      if (auto value = from_environment(name, variable.empty_is_a_value)) return Setting{name, *std::move(value)};
-    }
+  for (const std::string& name : names_of(variable, prefixes)) {
+    if (auto value = from_environment(name, variable.empty_is_a_value)) return Setting{name, *std::move(value)};
   }
   return std::nullopt;
+}
+
+std::vector<std::string> prefixes_of(const EnvOptions& options) {
+  std::vector<std::string> prefixes;
+  for (const std::string& prefix : {options.prefix, options.fallback_prefix}) {
+    if (!prefix.empty()) prefixes.push_back(prefix + "_");
+  }
+  return prefixes;
+}
+
+std::vector<std::string> names_of(const Variable& variable, std::span<const std::string> prefixes) {
+  std::vector<std::string> names;
+  for (const std::string& prefix : prefixes) {
+    for (std::string_view key : keys_of(variable)) names.push_back(prefix + std::string{key});
+  }
+  return names;
 }
 
 std::vector<std::string> unknown_variables(std::span<const std::string> prefixes) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lens/config.h"
+#include "src/setup/binding.h"
 #include "src/setup/setting.h"
 
 namespace lens::setup {
@@ -30,9 +31,9 @@ struct Variable {
   std::string_view type;
   std::string_view fallback;  ///< the default, for people
   std::string_view meaning;
-  void (*apply)(Config&, const Setting&) = nullptr;           ///< of a prefixed or standard variable
-  void (*apply_otlp)(OtlpConfig&, const Setting&) = nullptr;  ///< of an otlp variable
-  bool empty_is_a_value = false;                              ///< set to nothing means something else than unset
+  Binding<Config> of_config = {};    ///< of a prefixed or standard variable
+  Binding<OtlpConfig> of_otlp = {};  ///< of an otlp variable
+  bool empty_is_a_value = false;     ///< set to nothing means something else than unset
 };
 
 std::span<const Variable> variables();
@@ -40,6 +41,12 @@ std::span<const Variable> variables();
 /// The value of an unprefixed variable, given its key in the table; aliases are asked too. Trimmed; nothing when unset,
 /// empty or blank (unless the table says that empty is a value).
 std::optional<std::string> read_variable(std::string_view key);
+
+/// What a prefixed variable's key stands behind, the one that wins first.
+std::vector<std::string> prefixes_of(const EnvOptions& options);
+
+/// A variable's names in full, in the order in which they are asked: with each prefix the key and its aliases.
+std::vector<std::string> names_of(const Variable& variable, std::span<const std::string> prefixes);
 
 /// The first that is set: `<prefix>_KEY`, its aliases, then the same with the next prefix.
 std::optional<Setting> find_setting(const Variable& variable, std::span<const std::string> prefixes);

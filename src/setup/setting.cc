@@ -99,6 +99,18 @@ std::string choice(const Setting& setting, std::initializer_list<std::string_vie
   return word;
 }
 
+std::vector<std::string> words(const Setting& setting) {
+  std::vector<std::string> found;
+  for (std::string_view item : base::split(setting.value, ',')) {
+    item = base::trim(item);
+    if (base::lower(item) == "none")
+      found.clear();
+    else if (!item.empty())
+      found.emplace_back(item);
+  }
+  return found;
+}
+
 std::vector<std::pair<std::string, std::string>> pairs(const Setting& setting) {
   std::vector<std::pair<std::string, std::string>> found;
   for (std::string_view item : base::split(setting.value, ',')) {

@@ -40,6 +40,9 @@ std::uint64_t size_bytes(const Setting& setting);
 /// One of a list, in any case; in lower case.
 std::string choice(const Setting& setting, std::initializer_list<std::string_view> choices);
 
+/// The items of a comma list, trimmed, empty ones left out; `none` leaves out what stands before it.
+std::vector<std::string> words(const Setting& setting);
+
 /// `key=value,key=value`, percent-decoded; a value may hold `=`, a key may not be empty.
 std::vector<std::pair<std::string, std::string>> pairs(const Setting& setting);
 

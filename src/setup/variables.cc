@@ -11,89 +11,94 @@ namespace {
 
 using std::chrono::milliseconds;
 
-void read(const Setting& setting, bool& field) { field = boolean(setting); }
-void read(const Setting& setting, double& field) { field = ratio(setting); }
-void read(const Setting& setting, std::string& field) { field = setting.value; }
-void read(const Setting& setting, std::size_t& field) { field = count(setting); }
-void read(const Setting& setting, milliseconds& field) { field = duration(setting); }
-
-/// Reads into a field of Config: set<&Config::enabled>, set<&Config::standard, &StandardConfig::span_limits, …>.
 template <auto... path>
-void set(Config& config, const Setting& setting) {
-  read(setting, (config.*....*path));
-}
+constexpr Binding<Config> field = bound<Config, path...>;
+template <auto limit>
+constexpr Binding<Config> limit_field = field<&Config::standard, &StandardConfig::span_limits, limit>;
+template <auto batch, auto part>
+constexpr Binding<Config> batch_field = field<&Config::standard, batch, part>;
+template <auto part>
+constexpr Binding<OtlpConfig> otlp_field = bound<OtlpConfig, part>;
 
-template <auto field>
-void set_otlp(OtlpConfig& otlp, const Setting& setting) {
-  read(setting, otlp.*field);
-}
+/// 0, for as many as fit, is what an unset variable means.
+template <auto batch, auto part>
+constexpr Binding<Config> batch_size{
+    [](Config& c, const Setting& s) { c.standard.*batch.*part = count(s, 1); },
+    [](const Config& c) { return c.standard.*batch.*part == 0 ? std::string{} : text_of(c.standard.*batch.*part); }};
 
-template <auto field>
-void set_limit(Config& config, const Setting& setting) {
-  read(setting, config.standard.span_limits.*field);
-}
+constexpr Binding<Config> sampler_enabled{[](Config& c, const Setting& s) {
+                                            c.sampler_enabled = s.name.ends_with("SAMPLING_STRATEGY")
+                                                                    ? choice(s, {"rank_aware", "none"}) == "rank_aware"
+                                                                    : boolean(s);
+                                          },
+                                          [](const Config& c) { return text_of(c.sampler_enabled); }};
 
-template <auto batch, auto field>
-void set_batch(Config& config, const Setting& setting) {
-  read(setting, config.standard.*batch.*field);
-}
+constexpr Binding<Config> sdk_disabled{
+    [](Config& c, const Setting& s) {
+      c.standard.sdk_disabled = choice(s, {"true", "false"}) == "true";
+    },
+    [](const Config& c) -> std::string { return c.standard.sdk_disabled ? "true" : "false"; }};
 
-template <auto batch, auto field>
-void set_batch_size(Config& config, const Setting& setting) {
-  config.standard.*batch.*field = count(setting, 1);
-}
+constexpr Binding<Config> resource_attributes{[](Config& c, const Setting& s) {
+                                                const auto attributes = pairs(s);
+                                                c.standard.resource_attributes.assign(attributes.begin(),
+                                                                                      attributes.end());
+                                              },
+                                              [](const Config& c) { return text_of(c.standard.resource_attributes); }};
 
-void set_sampler_enabled(Config& config, const Setting& setting) {
-  if (setting.name.ends_with("SAMPLING_STRATEGY")) {
-    config.sampler_enabled = choice(setting, {"rank_aware", "none"}) == "rank_aware";
-  } else {
-    config.sampler_enabled = boolean(setting);
-  }
-}
+constexpr Binding<Config> traces_sampler{[](Config& c, const Setting& s) {
+                                           c.standard.traces_sampler = choice(
+                                               s, {"always_on", "always_off", "traceidratio", "parentbased_always_on",
+                                                   "parentbased_always_off", "parentbased_traceidratio"});
+                                         },
+                                         [](const Config& c) { return c.standard.traces_sampler; }};
 
-void set_sdk_disabled(Config& config, const Setting& setting) {
-  config.standard.sdk_disabled = choice(setting, {"true", "false"}) == "true";
-}
+constexpr Binding<Config> propagators{[](Config& c, const Setting& s) {
+                                        std::vector<std::string> names;
+                                        for (const std::string& word : words(s)) {
+                                          const std::string name = choice({s.name, word}, {"tracecontext", "baggage"});
+                                          if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+                                        }
+                                        c.standard.propagators = names;
+                                      },
+                                      [](const Config& c) { return text_of(c.standard.propagators); }};
 
-void set_resource_attributes(Config& config, const Setting& setting) {
-  const auto attributes = pairs(setting);
-  config.standard.resource_attributes.assign(attributes.begin(), attributes.end());
-}
+constexpr Binding<Config> redacted_keys{[](Config& c, const Setting& s) {
+                                          c.redacted_keys = words(s);
+                                          for (std::string& key : c.redacted_keys) key = base::lower(key);
+                                        },
+                                        [](const Config& c) { return text_of(c.redacted_keys); }};
 
-void set_sampler(Config& config, const Setting& setting) {
-  config.standard.traces_sampler = choice(setting, {"always_on", "always_off", "traceidratio", "parentbased_always_on",
-                                                    "parentbased_always_off", "parentbased_traceidratio"});
-}
-
-void set_propagators(Config& config, const Setting& setting) {
-  std::vector<std::string> propagators;
-  for (std::string_view item : base::split(setting.value, ',')) {
-    const Setting word{setting.name, std::string{base::trim(item)}};
-    if (word.value.empty()) continue;
-    const std::string name = choice(word, {"tracecontext", "baggage", "none"});
-    if (name == "none")
-      propagators.clear();
-    else if (std::find(propagators.begin(), propagators.end(), name) == propagators.end())
-      propagators.push_back(name);
-  }
-  config.standard.propagators = propagators;
-}
-
-void set_protocol(OtlpConfig& otlp, const Setting& setting) {
-  const std::string word = choice(setting, {"grpc", "http/protobuf", "http/json"});
-  otlp.protocol = word == "grpc"            ? OtlpProtocol::grpc
-                  : word == "http/protobuf" ? OtlpProtocol::http_protobuf
-                                            : OtlpProtocol::http_json;
-}
+constexpr Binding<OtlpConfig> protocol{[](OtlpConfig& o, const Setting& s) {
+                                         const std::string word = choice(s, {"grpc", "http/protobuf", "http/json"});
+                                         o.protocol = word == "grpc"            ? OtlpProtocol::grpc
+                                                      : word == "http/protobuf" ? OtlpProtocol::http_protobuf
+                                                                                : OtlpProtocol::http_json;
+                                       },
+                                       [](const OtlpConfig& o) -> std::string {
+                                         return o.protocol == OtlpProtocol::grpc            ? "grpc"
+                                                : o.protocol == OtlpProtocol::http_protobuf ? "http/protobuf"
+                                                                                            : "http/json";
+                                       }};
 
 // The protocol stands before it in the table.
-void set_compression(OtlpConfig& otlp, const Setting& setting) {
-  const std::string word = choice(setting, {"gzip", "zstd", "none"});
-  if (word == "zstd" && otlp.protocol == OtlpProtocol::grpc) reject(setting, "for grpc: gzip or none");
-  otlp.compression = word == "gzip"   ? OtlpCompression::gzip
-                     : word == "zstd" ? OtlpCompression::zstd
-                                      : OtlpCompression::none;
-}
+constexpr Binding<OtlpConfig> compression{
+    [](OtlpConfig& o, const Setting& s) {
+      const std::string word = choice(s, {"gzip", "zstd", "none"});
+      if (word == "zstd" && o.protocol == OtlpProtocol::grpc) reject(s, "for grpc: gzip or none");
+      o.compression = word == "gzip"   ? OtlpCompression::gzip
+                      : word == "zstd" ? OtlpCompression::zstd
+                                       : OtlpCompression::none;
+    },
+    [](const OtlpConfig& o) -> std::string {
+      return o.compression == OtlpCompression::gzip ? "gzip" : o.compression == OtlpCompression::zstd ? "zstd" : "none";
+    }};
+
+constexpr Binding<OtlpConfig> insecure{
+    [](OtlpConfig& o, const Setting& s) {
+      o.insecure = choice(s, {"true", "false"}) == "true";
+    },
+    [](const OtlpConfig& o) -> std::string { return o.insecure ? "true" : "false"; }};
 
 constexpr auto prefixed = Family::prefixed;
 constexpr auto standard = Family::standard;
@@ -102,110 +107,181 @@ constexpr auto detected = Family::detected;
 
 // clang-format off: one variable, one line or two
 const Variable table[] = {
-    {prefixed, "ENABLED", "", "boolean", "0", "Nothing happens unless true.", set<&Config::enabled>},
+    {prefixed, "ENABLED", "", "boolean", "0", "Nothing happens unless true.", field<&Config::enabled>},
     {prefixed, "SPAN_GROUPS", "", "spec", "default", "Which spans are recorded: a comma list of presets and groups.",
-     set<&Config::span_groups>},
+     field<&Config::span_groups>},
     {prefixed, "EXPORT_STRATEGY", "RANK_STRATEGY", "name", "single_rank",
      "Which ranks export: single_rank, all_ranks, sampled, first_rank_per_node, or one that the program registered.",
-     set<&Config::export_strategy>},
-    {prefixed, "EXPORT_RANK", "", "integer", "-1", "The rank of single_rank; negative: the last one.",
-     [](Config& c, const Setting& s) { c.export_rank = integer(s, std::numeric_limits<int>::min()); }},
+     field<&Config::export_strategy>},
+    {prefixed,
+     "EXPORT_RANK",
+     "",
+     "integer",
+     "-1",
+     "The rank of single_rank; negative: the last one.",
+     {[](Config& c, const Setting& s) { c.export_rank = integer(s, std::numeric_limits<int>::min()); },
+      [](const Config& c) { return text_of(c.export_rank); }}},
     {prefixed, "EXPORT_SAMPLE_RATE", "", "0 … 1", "1.0",
-     "The share of ranks that `sampled` chooses, and the rank-aware sampler keeps.", set<&Config::export_sample_rate>},
+     "The share of ranks that `sampled` chooses, and the rank-aware sampler keeps.",
+     field<&Config::export_sample_rate>},
     {prefixed, "SAMPLER_ENABLED", "SAMPLING_STRATEGY", "boolean", "0",
      "Rank-aware sampler, beside OTEL_TRACES_SAMPLER: both must say yes. SAMPLING_STRATEGY=rank_aware says the same.",
-     set_sampler_enabled},
-    {prefixed, "SAMPLE_EVERY_N_STEPS", "", "integer", "1",
+     sampler_enabled},
+    {prefixed,
+     "SAMPLE_EVERY_N_STEPS",
+     "",
+     "integer",
+     "1",
      "Keeps every Nth iteration whole, the same ones on every rank.",
-     [](Config& c, const Setting& s) { c.sample_every_n_steps = integer(s, 1); }},
-    {prefixed, "TRACES_ENABLED", "", "boolean", "1", "Spans.", set<&Config::traces_enabled>},
-    {prefixed, "METRICS_ENABLED", "", "boolean", "1", "Metrics.", set<&Config::metrics_enabled>},
-    {prefixed, "LOGS_ENABLED", "", "boolean", "0", "Log records.", set<&Config::logs_enabled>},
-    {prefixed, "EXPORTER", "", "name", "otlp", "Where it goes: otlp, console, file, none.", set<&Config::exporter>},
+     {[](Config& c, const Setting& s) { c.sample_every_n_steps = integer(s, 1); },
+      [](const Config& c) { return text_of(c.sample_every_n_steps); }}},
+    {prefixed, "TRACES_ENABLED", "", "boolean", "1", "Spans.", field<&Config::traces_enabled>},
+    {prefixed, "METRICS_ENABLED", "", "boolean", "1", "Metrics.", field<&Config::metrics_enabled>},
+    {prefixed, "LOGS_ENABLED", "", "boolean", "0", "Log records.", field<&Config::logs_enabled>},
+    {prefixed, "EXPORTER", "", "name", "otlp", "Where it goes: otlp, console, file, none.", field<&Config::exporter>},
     {prefixed, "FILE_DIR", "", "path", "lens/{run id}", "Where the file exporter writes; created.",
-     set<&Config::file_dir>},
+     field<&Config::file_dir>},
     {prefixed, "FILE_FORMAT", "", "name", "proto",
-     "proto (length-prefixed OTLP protobuf, zstd) or json (one OTLP/JSON request a line).", set<&Config::file_format>},
+     "proto (length-prefixed OTLP protobuf, zstd) or json (one OTLP/JSON request a line).",
+     field<&Config::file_format>},
     {prefixed, "SPOOL_DIR", "", "path", "~/.local/state/lens/spool", "Holds what could not be sent.",
-     set<&Config::spool_dir>},
-    {prefixed, "SPOOL_SIZE", "", "size", "512MiB", "How much the spool holds; 0 turns it off.",
-     [](Config& c, const Setting& s) { c.spool_size_bytes = size_bytes(s); }},
-    {prefixed, "SHM_DIR", "", "path", "/dev/shm/lens-{user id}",
-     "Where the rings live, readable from outside; set to nothing: private memory.", set<&Config::shm_dir>, nullptr,
+     field<&Config::spool_dir>},
+    {prefixed,
+     "SPOOL_SIZE",
+     "",
+     "size",
+     "512MiB",
+     "How much the spool holds; 0 turns it off.",
+     {[](Config& c, const Setting& s) { c.spool_size_bytes = size_bytes(s); },
+      [](const Config& c) { return text_of(c.spool_size_bytes); }}},
+    {prefixed,
+     "SHM_DIR",
+     "",
+     "path",
+     "/dev/shm/lens-{user id}",
+     "Where the rings live, readable from outside; set to nothing: private memory.",
+     field<&Config::shm_dir>,
+     {},
      true},
     {prefixed, "RUN_ID", "", "text", "derived from the launcher",
-     "Names the run, in at most 127 bytes; the same on all its ranks.", set<&Config::run_id>},
-    {prefixed, "USER_ID", "", "text", "", "Resource attribute `nemo.user.id`.", set<&Config::user_id>},
+     "Names the run, in at most 127 bytes; the same on all its ranks.", field<&Config::run_id>},
+    {prefixed, "SHUTDOWN_TIMEOUT", "", "ms", "5000", "Bounds the whole shutdown.", field<&Config::shutdown_timeout>},
+    {prefixed, "REDACTED_KEYS", "", "names", "prompt,input_text,output_text,text,password,token,secret,key",
+     "Text under these attribute keys becomes `[REDACTED]`, as it does where a key ends in `.` or `_` and a listed one "
+     "of "
+     "password, token, secret, key. none: nothing does.",
+     redacted_keys},
+    {prefixed, "USER_ID", "", "text", "", "Resource attribute `nemo.user.id`.", field<&Config::user_id>},
 
     {standard, "OTEL_SERVICE_NAME", "", "text", "nemo", "Resource attribute `service.name`.",
-     set<&Config::service_name>},
-    {standard, "WANDB_ENTITY", "", "text", "", "Resource attribute `wandb.entity`.", set<&Config::wandb_entity>},
-    {standard, "WANDB_PROJECT", "", "text", "", "Resource attribute `wandb.project`.", set<&Config::wandb_project>},
+     field<&Config::service_name>},
+    {standard, "WANDB_ENTITY", "", "text", "", "Resource attribute `wandb.entity`.", field<&Config::wandb_entity>},
+    {standard, "WANDB_PROJECT", "", "text", "", "Resource attribute `wandb.project`.", field<&Config::wandb_project>},
     {standard, "DEPLOYMENT_ENV", "ENVIRONMENT", "text", "", "Resource attribute `deployment.environment`.",
-     set<&Config::deployment_environment>},
-    {standard, "OTEL_SDK_DISABLED", "", "true, false", "false", "`true` turns telemetry off.", set_sdk_disabled},
+     field<&Config::deployment_environment>},
+    {standard, "OTEL_SDK_DISABLED", "", "true, false", "false", "`true` turns telemetry off.", sdk_disabled},
     {standard, "OTEL_RESOURCE_ATTRIBUTES", "", "key=value,…", "", "Resource attributes, percent-encoded.",
-     set_resource_attributes},
+     resource_attributes},
     {standard, "OTEL_TRACES_SAMPLER", "", "name", "parentbased_always_on",
-     "always_on, always_off, traceidratio, or one of these after parentbased_.", set_sampler},
+     "always_on, always_off, traceidratio, or one of these after parentbased_.", traces_sampler},
     {standard, "OTEL_TRACES_SAMPLER_ARG", "", "0 … 1", "1.0", "The ratio of traceidratio.",
-     set<&Config::standard, &StandardConfig::traces_sampler_ratio>},
-    {standard, "OTEL_PROPAGATORS", "", "names", "tracecontext,baggage", "tracecontext, baggage, none.",
-     set_propagators},
+     field<&Config::standard, &StandardConfig::traces_sampler_ratio>},
+    {standard, "OTEL_PROPAGATORS", "", "names", "tracecontext,baggage", "tracecontext, baggage, none.", propagators},
     {standard, "OTEL_BSP_SCHEDULE_DELAY", "", "ms", "5000", "Spans wait this long at most before they are sent.",
-     set_batch<&StandardConfig::span_batch, &BatchConfig::schedule_delay>},
+     batch_field<&StandardConfig::span_batch, &BatchConfig::schedule_delay>},
     {standard, "OTEL_BSP_EXPORT_TIMEOUT", "", "ms", "30000", "Bounds one export of spans.",
-     set_batch<&StandardConfig::span_batch, &BatchConfig::export_timeout>},
+     batch_field<&StandardConfig::span_batch, &BatchConfig::export_timeout>},
     {standard, "OTEL_BSP_MAX_QUEUE_SIZE", "", "count", "bounded by memory", "Spans that may wait.",
-     set_batch_size<&StandardConfig::span_batch, &BatchConfig::max_queue_size>},
+     batch_size<&StandardConfig::span_batch, &BatchConfig::max_queue_size>},
     {standard, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "", "count", "bounded by memory", "Spans in one request.",
-     set_batch_size<&StandardConfig::span_batch, &BatchConfig::max_export_batch_size>},
+     batch_size<&StandardConfig::span_batch, &BatchConfig::max_export_batch_size>},
     {standard, "OTEL_BLRP_SCHEDULE_DELAY", "", "ms", "1000", "The same for log records.",
-     set_batch<&StandardConfig::log_batch, &BatchConfig::schedule_delay>},
+     batch_field<&StandardConfig::log_batch, &BatchConfig::schedule_delay>},
     {standard, "OTEL_BLRP_EXPORT_TIMEOUT", "", "ms", "30000", "",
-     set_batch<&StandardConfig::log_batch, &BatchConfig::export_timeout>},
+     batch_field<&StandardConfig::log_batch, &BatchConfig::export_timeout>},
     {standard, "OTEL_BLRP_MAX_QUEUE_SIZE", "", "count", "bounded by memory", "",
-     set_batch_size<&StandardConfig::log_batch, &BatchConfig::max_queue_size>},
+     batch_size<&StandardConfig::log_batch, &BatchConfig::max_queue_size>},
     {standard, "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", "", "count", "bounded by memory", "",
-     set_batch_size<&StandardConfig::log_batch, &BatchConfig::max_export_batch_size>},
-    {standard, "OTEL_METRIC_EXPORT_INTERVAL", "", "ms", "10000", "Metrics are sent this often.",
-     [](Config& c, const Setting& s) { c.standard.metric_export_interval = duration(s, milliseconds{1}); }},
+     batch_size<&StandardConfig::log_batch, &BatchConfig::max_export_batch_size>},
+    {standard,
+     "OTEL_METRIC_EXPORT_INTERVAL",
+     "",
+     "ms",
+     "10000",
+     "Metrics are sent this often.",
+     {[](Config& c, const Setting& s) { c.standard.metric_export_interval = duration(s, milliseconds{1}); },
+      [](const Config& c) { return text_of(c.standard.metric_export_interval); }}},
     {standard, "OTEL_METRIC_EXPORT_TIMEOUT", "", "ms", "30000", "Bounds one export of metrics.",
-     set<&Config::standard, &StandardConfig::metric_export_timeout>},
+     field<&Config::standard, &StandardConfig::metric_export_timeout>},
     // The general limits stand before those of spans, which win.
     {standard, "OTEL_ATTRIBUTE_COUNT_LIMIT", "", "count", "128", "Attributes of anything.",
-     set_limit<&SpanLimits::attributes>},
+     limit_field<&SpanLimits::attributes>},
     {standard, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "", "count", "none", "Characters of a value of anything.",
-     set_limit<&SpanLimits::value_length>},
+     limit_field<&SpanLimits::value_length>},
     {standard, "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "", "count", "128", "Attributes of a span.",
-     set_limit<&SpanLimits::attributes>},
+     limit_field<&SpanLimits::attributes>},
     {standard, "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "", "count", "none", "Characters of a value of a span.",
-     set_limit<&SpanLimits::value_length>},
-    {standard, "OTEL_SPAN_EVENT_COUNT_LIMIT", "", "count", "128", "Events of a span.", set_limit<&SpanLimits::events>},
-    {standard, "OTEL_SPAN_LINK_COUNT_LIMIT", "", "count", "128", "Links of a span.", set_limit<&SpanLimits::links>},
+     limit_field<&SpanLimits::value_length>},
+    {standard, "OTEL_SPAN_EVENT_COUNT_LIMIT", "", "count", "128", "Events of a span.",
+     limit_field<&SpanLimits::events>},
+    {standard, "OTEL_SPAN_LINK_COUNT_LIMIT", "", "count", "128", "Links of a span.", limit_field<&SpanLimits::links>},
     {standard, "OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", "", "count", "128", "Attributes of an event.",
-     set_limit<&SpanLimits::event_attributes>},
+     limit_field<&SpanLimits::event_attributes>},
     {standard, "OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", "", "count", "128", "Attributes of a link.",
-     set_limit<&SpanLimits::link_attributes>},
+     limit_field<&SpanLimits::link_attributes>},
 
-    {otlp, "ENDPOINT", "", "URL", "localhost, port 4317 (grpc) or 4318 (http)",
-     "The collector. With http, /v1/{signal} is appended, but not to the URL of one signal.", nullptr,
-     set_otlp<&OtlpConfig::endpoint>},
-    {otlp, "PROTOCOL", "", "name", "grpc", "grpc, http/protobuf, http/json.", nullptr, set_protocol},
-    {otlp, "HEADERS", "", "key=value,…", "", "Sent with each request, percent-encoded.", nullptr,
-     [](OtlpConfig& o, const Setting& s) { o.headers = pairs(s); }},
-    {otlp, "TIMEOUT", "", "ms", "10000", "Bounds one request.", nullptr, set_otlp<&OtlpConfig::timeout>},
-    {otlp, "COMPRESSION", "", "name", "none", "gzip or none; with http also zstd, which not every receiver takes.",
-     nullptr, set_compression},
-    {otlp, "INSECURE", "", "true, false", "false", "grpc without TLS, for an endpoint that has no scheme.", nullptr,
-     [](OtlpConfig& o, const Setting& s) {
-       o.insecure = choice(s, {"true", "false"}) == "true";
-     }},
-    {otlp, "CERTIFICATE", "", "path", "the system's",
-     "Authorities that the collector's certificate is checked by (PEM).", nullptr, set_otlp<&OtlpConfig::certificate>},
-    {otlp, "CLIENT_KEY", "", "path", "", "This side's key (PEM).", nullptr, set_otlp<&OtlpConfig::client_key>},
-    {otlp, "CLIENT_CERTIFICATE", "", "path", "", "This side's certificate (PEM).", nullptr,
-     set_otlp<&OtlpConfig::client_certificate>},
+    {otlp,
+     "ENDPOINT",
+     "",
+     "URL",
+     "localhost, port 4317 (grpc) or 4318 (http)",
+     "The collector. With http, /v1/{signal} is appended, but not to the URL of one signal.",
+     {},
+     otlp_field<&OtlpConfig::endpoint>},
+    {otlp, "PROTOCOL", "", "name", "grpc", "grpc, http/protobuf, http/json.", {}, protocol},
+    {otlp,
+     "HEADERS",
+     "",
+     "key=value,…",
+     "",
+     "Sent with each request, percent-encoded.",
+     {},
+     {[](OtlpConfig& o, const Setting& s) { o.headers = pairs(s); },
+      [](const OtlpConfig& o) { return text_of(o.headers); }}},
+    {otlp, "TIMEOUT", "", "ms", "10000", "Bounds one request.", {}, otlp_field<&OtlpConfig::timeout>},
+    {otlp,
+     "COMPRESSION",
+     "",
+     "name",
+     "none",
+     "gzip or none; with http also zstd, which not every receiver takes.",
+     {},
+     compression},
+    {otlp,
+     "INSECURE",
+     "",
+     "true, false",
+     "false",
+     "grpc without TLS, for an endpoint that has no scheme.",
+     {},
+     insecure},
+    {otlp,
+     "CERTIFICATE",
+     "",
+     "path",
+     "the system's",
+     "Authorities that the collector's certificate is checked by (PEM).",
+     {},
+     otlp_field<&OtlpConfig::certificate>},
+    {otlp, "CLIENT_KEY", "", "path", "", "This side's key (PEM).", {}, otlp_field<&OtlpConfig::client_key>},
+    {otlp,
+     "CLIENT_CERTIFICATE",
+     "",
+     "path",
+     "",
+     "This side's certificate (PEM).",
+     {},
+     otlp_field<&OtlpConfig::client_certificate>},
 
     {detected, "RANK", "", "integer", "0", "Rank, as torchrun says it."},
     {detected, "WORLD_SIZE", "", "integer", "1", "World size, torchrun."},
@@ -238,8 +314,15 @@ const Variable table[] = {
     {detected, "XDG_STATE_HOME", "", "path", "~/.local/state", "The user's state directory, which holds lens/spool."},
     {detected, "HOME", "", "path", "",
      "The user's directory; without it there is no spool unless SPOOL_DIR names one."},
-    {detected, "CUDA_VISIBLE_DEVICES", "", "list", "",
-     "Resource attribute `host.gpu.count`; unset: the driver's files say it.", nullptr, nullptr, true},
+    {detected,
+     "CUDA_VISIBLE_DEVICES",
+     "",
+     "list",
+     "",
+     "Resource attribute `host.gpu.count`; unset: the driver's files say it.",
+     {},
+     {},
+     true},
     {detected, "KUBERNETES_SERVICE_HOST", "", "text", "",
      "Says that this is a pod, as a pod's name does; else the next are not read."},
     {detected, "K8S_NAMESPACE_NAME", "K8S_NAMESPACE,POD_NAMESPACE", "text", "",

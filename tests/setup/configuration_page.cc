@@ -15,7 +15,8 @@ constexpr std::string_view head = R"(# Configuration
 
 A program configures telemetry by `lens::Config::from_env()` and may then change any field; flags of its own, such as
 `--otel-enabled`, `--otel-service-name` and `--otel-span-groups`, are assignments to `enabled`, `service_name` and
-`span_groups`, so that they win over the environment.
+`span_groups`, so that they win over the environment. `config.to_env()` gives the variables that say the same, to be set in the
+environment of a worker that is spawned.
 
 An empty or blank value counts as unset, and values are trimmed. This page is printed from the table in
 `src/setup/variables.cc`; change it there.

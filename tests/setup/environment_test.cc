@@ -20,9 +20,10 @@ TEST(EnvironmentTable, EveryKeyOfAFamilyStandsOnce) {
 
 TEST(EnvironmentTable, EveryVariableButTheDetectedOnesCanBeApplied) {
   for (const Variable& variable : variables()) {
-    EXPECT_EQ(variable.apply != nullptr, variable.family == Family::prefixed || variable.family == Family::standard)
+    EXPECT_EQ(variable.of_config.apply != nullptr,
+              variable.family == Family::prefixed || variable.family == Family::standard)
         << variable.key;
-    EXPECT_EQ(variable.apply_otlp != nullptr, variable.family == Family::otlp) << variable.key;
+    EXPECT_EQ(variable.of_otlp.apply != nullptr, variable.family == Family::otlp) << variable.key;
     EXPECT_FALSE(variable.type.empty()) << variable.key;
   }
 }
@@ -33,9 +34,9 @@ TEST(EnvironmentTable, TheDefaultsThatItTellsAreThoseOfConfig) {
     const bool is_text = variable.type == "path" || variable.type == "text" ||
                          variable.fallback == "bounded by memory" || variable.fallback == "none" ||
                          variable.fallback.empty();
-    if (variable.apply == nullptr || is_text) continue;
+    if (variable.of_config.apply == nullptr || is_text) continue;
     Config config;
-    ASSERT_NO_THROW(variable.apply(config, {"NAME", std::string{variable.fallback}})) << variable.key;
+    ASSERT_NO_THROW(variable.of_config.apply(config, {"NAME", std::string{variable.fallback}})) << variable.key;
     const Config defaults;
     EXPECT_EQ(config.enabled, defaults.enabled) << variable.key;
     EXPECT_EQ(config.span_groups, defaults.span_groups) << variable.key;

@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "lens/strategy.h"
 #include "tests/support/environment.h"
 #include "tests/support/throws.h"
 
@@ -198,6 +199,69 @@ TEST(Plan, WarnsWhenSamplingChoosesNobody) {
               ElementsAre(HasSubstr("nothing will be exported")));
   config.export_sample_rate = 0.1;
   EXPECT_THAT(make_plan(config, {.rank = 0, .world_size = 8}).warnings, IsEmpty());
+}
+
+TEST(Plan, TakesARegisteredStrategyOrACallableOfItsOwn) {
+  Environment environment;
+  Config config = enabled();
+  register_export_strategy("odd", [](const Config&, const Rank& rank) { return rank.rank % 2 == 1; });
+  config.export_strategy = "odd";
+  EXPECT_TRUE(make_plan(config, {.rank = 1, .world_size = 4}).exports);
+  EXPECT_FALSE(make_plan(config, {.rank = 2, .world_size = 4}).exports);
+  config.custom_strategy = [](const Config& c, const Rank& rank) { return c.enabled && rank.rank == 2; };
+  EXPECT_FALSE(make_plan(config, {.rank = 1, .world_size = 4}).exports);
+  EXPECT_TRUE(make_plan(config, {.rank = 2, .world_size = 4}).exports);
+  config.export_strategy = "nonsense";
+  EXPECT_TRUE(make_plan(config, {.rank = 2, .world_size = 4}).exports);
+  unregister_export_strategy("odd");
+}
+
+TEST(Plan, WarnsWhenARegisteredStrategyChoosesNobody) {
+  Environment environment;
+  Config config = enabled();
+  register_export_strategy("nobody", [](const Config&, const Rank&) { return false; });
+  config.export_strategy = "nobody";
+  EXPECT_THAT(make_plan(config, {}).warnings, ElementsAre(HasSubstr("nothing will be exported: strategy nobody")));
+  unregister_export_strategy("nobody");
+}
+
+TEST(Plan, TheRankAwareSamplerLeavesARankWithoutSpansThatStillExports) {
+  Environment environment;
+  Config config = enabled();
+  config.export_strategy = "all_ranks";
+  config.sampler_enabled = true;
+  config.export_sample_rate = 0.1;
+  for (int rank = 0; rank < 64; ++rank) {
+    const Plan plan = make_plan(config, {.rank = rank, .world_size = 64});
+    const bool is_kept = rank == 3 || rank == 5 || rank == 6 || rank == 31 || rank == 55;
+    EXPECT_TRUE(plan.exports);
+    EXPECT_EQ(plan.records_spans, is_kept) << rank;
+    EXPECT_EQ(plan.groups.empty(), !is_kept) << rank;
+    EXPECT_THAT(plan.warnings, IsEmpty());
+  }
+}
+
+TEST(Plan, WarnsWhenTheRankAwareSamplerKeepsNoneOfTheRanksThatExport) {
+  Environment environment;
+  Config config = enabled();
+  config.span_groups = "per_step";
+  config.sampler_enabled = true;
+  config.export_sample_rate = 0.1;
+  EXPECT_THAT(make_plan(config, {.rank = 7, .world_size = 8}).warnings,
+              ElementsAre(AllOf(HasSubstr("no span will be exported"), HasSubstr("single_rank"))));
+  config.export_rank = 3;
+  EXPECT_THAT(make_plan(config, {.rank = 3, .world_size = 8}).warnings, IsEmpty());
+  EXPECT_TRUE(make_plan(config, {.rank = 3, .world_size = 8}).records_spans);
+}
+
+TEST(Plan, AnUnknownTracesSamplerAndARatioOutOfRangeAreErrors) {
+  Environment environment;
+  Config config = enabled();
+  config.standard.traces_sampler = "sometimes";
+  EXPECT_THAT(fault(config), AllOf(HasSubstr("sometimes"), HasSubstr("always_off, always_on, parentbased_always_off")));
+  config = enabled();
+  config.standard.traces_sampler_ratio = 1.5;
+  EXPECT_THAT(fault(config), HasSubstr("ratio"));
 }
 
 TEST(Plan, CarriesTheWarningsOfConfigAndRank) {

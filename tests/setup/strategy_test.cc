@@ -96,5 +96,61 @@ TEST(Strategy, AnUnknownNameIsAnErrorThatListsTheOthers) {
               AllOf(HasSubstr("\"some\""), HasSubstr("all_ranks, first_rank_per_node, sampled, single_rank")));
 }
 
+/// Takes its strategy away again.
+struct Registered {
+  std::string name;
+  Registered(std::string given, ExportStrategy strategy, bool replace = false) : name(std::move(given)) {
+    register_export_strategy(name, std::move(strategy), replace);
+  }
+  ~Registered() { unregister_export_strategy(name); }
+};
+
+bool is_even(const Config&, const Rank& rank) { return rank.rank % 2 == 0; }
+
+TEST(StrategyRegistry, FindsARegisteredOneInAnyCase) {
+  const Registered even{"Even_Ranks", is_even};
+  Config config;
+  config.export_strategy = "EVEN_ranks";
+  EXPECT_THAT(chosen(config, 6), ElementsAre(0, 2, 4));
+}
+
+TEST(StrategyRegistry, ListsAllNames) {
+  EXPECT_THAT(export_strategies(), ElementsAre("all_ranks", "first_rank_per_node", "sampled", "single_rank"));
+  const Registered even{"even", is_even}, sampled{"sampled", is_even, true};
+  EXPECT_THAT(export_strategies(), ElementsAre("all_ranks", "even", "first_rank_per_node", "sampled", "single_rank"));
+  EXPECT_THAT(test::invalid_argument_of([] { find_strategy("some"); }), HasSubstr("all_ranks, even, first"));
+}
+
+TEST(StrategyRegistry, ReplacesOnlyWhenToldTo) {
+  const Registered even{"even", is_even};
+  const auto nobody = [](const Config&, const Rank&) { return false; };
+  for (const char* taken : {"even", "single_rank", "ALL_RANKS"}) {
+    EXPECT_THAT(test::invalid_argument_of([&] { register_export_strategy(taken, nobody); }), HasSubstr("already"));
+    EXPECT_TRUE(find_strategy(taken)({}, {})) << "it has changed all the same";
+  }
+  register_export_strategy("even", nobody, true);
+  EXPECT_FALSE(find_strategy("even")({}, {}));
+}
+
+TEST(StrategyRegistry, KeepsBuiltInOnes) {
+  {
+    const Registered all{"all_ranks", is_even, true};
+    EXPECT_FALSE(find_strategy("all_ranks")({}, {.rank = 1, .world_size = 2}));
+  }
+  EXPECT_TRUE(find_strategy("all_ranks")({}, {.rank = 1, .world_size = 2}));
+  EXPECT_THAT(test::invalid_argument_of([] { unregister_export_strategy("all_ranks"); }), HasSubstr("built in"));
+}
+
+TEST(StrategyRegistry, TakesOneAwayOnce) {
+  register_export_strategy("even", is_even);
+  EXPECT_TRUE(unregister_export_strategy("even"));
+  EXPECT_FALSE(unregister_export_strategy("even"));
+}
+
+TEST(StrategyRegistry, NeedsANameAndACallable) {
+  EXPECT_NE(test::invalid_argument_of([] { register_export_strategy(" ", is_even); }), "");
+  EXPECT_NE(test::invalid_argument_of([] { register_export_strategy("empty", {}); }), "");
+}
+
 }  // namespace
 }  // namespace lens::setup

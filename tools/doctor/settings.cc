@@ -19,8 +19,8 @@ const std::string otlp_prefix = "OTEL_EXPORTER_OTLP_";
 std::string problem_of(const Variable& variable, const Setting& setting) try {
   Config config;
   OtlpConfig otlp;
-  if (variable.apply) variable.apply(config, setting);
-  if (variable.apply_otlp) variable.apply_otlp(otlp, setting);
+  if (variable.of_config.apply) variable.of_config.apply(config, setting);
+  if (variable.of_otlp.apply) variable.of_otlp.apply(otlp, setting);
   return "";
 } catch (const std::invalid_argument& error) {
   return error.what();
