@@ -58,10 +58,7 @@ std::optional<int> gpu_count() {
     }
     return count;
   }
-  std::error_code error;
-  const std::filesystem::directory_iterator devices{"/proc/driver/nvidia/gpus", error};
-  if (error) return std::nullopt;
-  return static_cast<int>(std::distance(begin(devices), end(devices)));
+  return driver_gpu_count();
 }
 
 void add_host(Collector& resource) {
@@ -74,6 +71,9 @@ void add_host(Collector& resource) {
 void add_scheduler(Collector& resource) {
   resource.add_variable("slurm.job.id", "SLURM_JOB_ID");
   resource.add_variable("slurm.job.name", "SLURM_JOB_NAME");
+  resource.add_variable("slurm.array.job.id", "SLURM_ARRAY_JOB_ID");
+  resource.add_variable("slurm.array.task.id", "SLURM_ARRAY_TASK_ID");
+  resource.add_number("slurm.restart_count", "SLURM_RESTART_COUNT");
   resource.add_variable("slurm.nodelist", "SLURM_JOB_NODELIST");
   resource.add_number("slurm.nnodes", "SLURM_JOB_NUM_NODES");
   resource.add_number("slurm.ntasks", "SLURM_NTASKS");
@@ -91,6 +91,13 @@ void add_scheduler(Collector& resource) {
 }
 
 }  // namespace
+
+std::optional<int> driver_gpu_count(const std::filesystem::path& directory) {
+  std::error_code error;
+  const std::filesystem::directory_iterator devices{directory, error};
+  if (error) return std::nullopt;
+  return static_cast<int>(std::distance(begin(devices), end(devices)));
+}
 
 ResourceAttributes make_resource(const Config& config, const Identity& identity, const ResourceAttributes& caller) {
   Collector resource;

@@ -12,6 +12,7 @@ namespace {
 
 using namespace lens::literals;
 
+// Contract: 4.attributes
 TEST(Attributes, OfEveryType) {
   const std::string text = "héllo";
   const RecordedTrace trace = record([&] {
@@ -48,6 +49,7 @@ TEST(Attributes, OfEveryType) {
   EXPECT_EQ(span.attributes.size(), expected.size());
 }
 
+// Contract: 4.attributes
 TEST(Attributes, ThatAreNoNumberPass) {
   static constexpr double infinity = std::numeric_limits<double>::infinity();
   const RecordedTrace trace = record([] {
@@ -90,6 +92,7 @@ TEST(Attributes, OfEqualKeysTheLastWins) {
   EXPECT_EQ(trace.only("step").attributes, (Attributes{{"loss", std::int64_t{4}}}));
 }
 
+// Contract: 4.limits
 TEST(Attributes, BeyondTheLimitAreCounted) {
   const RecordedTrace trace = record([] {
     auto span = managed_span(SpanGroup::step, "step");
@@ -125,6 +128,7 @@ TEST(Attributes, KeepTheConfiguredLimits) {
   EXPECT_EQ(span.events.at(0).dropped_attributes, 1u);
 }
 
+// Contract: 4.redaction
 TEST(Attributes, ThatHoldSecretsAreRedacted) {
   const RecordedTrace trace = record([] {
     auto span = managed_span(SpanGroup::step, "step", "prompt"_a = "s", "API_KEY"_a = "s", "auth.token"_a = "s",
@@ -144,6 +148,7 @@ TEST(Attributes, ThatHoldSecretsAreRedacted) {
   EXPECT_EQ(span.events.at(0).attributes, (Attributes{{"token", redacted}, {"text", redacted}}));
 }
 
+// Contract: 4.redaction
 TEST(Attributes, AreRedactedByTheCallersList) {
   const RecordedTrace trace = record(
       [] {

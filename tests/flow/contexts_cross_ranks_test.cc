@@ -48,6 +48,7 @@ RecordedTrace record_ranks(const std::function<void(int rank, ThreadCommunicator
   });
 }
 
+// Contract: 5.source
 TEST(ContextSource, IsTheFirstRankThatExports) {
   for (const int exporting : {0, 2, ranks}) {
     World world(ranks);
@@ -60,6 +61,7 @@ TEST(ContextSource, IsTheFirstRankThatExports) {
   }
 }
 
+// Contract: 5.linked
 TEST(LinkedSpans, KeepTheirOwnTraceAndNameTheSender) {
   const RecordedTrace trace = record_ranks([](int rank, ThreadCommunicator& communicator) {
     auto step = managed_span(SpanGroup::step, "step " + std::to_string(rank));
@@ -81,6 +83,7 @@ TEST(LinkedSpans, KeepTheirOwnTraceAndNameTheSender) {
   }
 }
 
+// Contract: 5.adopted
 TEST(AdoptedSpans, JoinTheSendersTrace) {
   const RecordedTrace trace = record_ranks([](int rank, ThreadCommunicator& communicator) {
     auto step = managed_span(SpanGroup::step, "step " + std::to_string(rank));
@@ -98,6 +101,7 @@ TEST(AdoptedSpans, JoinTheSendersTrace) {
   }
 }
 
+// Contract: 5.broadcast
 TEST(Broadcast, OfARankWithoutASpanGivesNoContext) {
   const RecordedTrace trace = record_ranks([](int rank, ThreadCommunicator& communicator) {
     const SpanContext context = broadcast_trace_context(communicator, source);
@@ -110,6 +114,7 @@ TEST(Broadcast, OfARankWithoutASpanGivesNoContext) {
   for (const RecordedSpan& span : trace.spans) EXPECT_TRUE(span.links.empty());
 }
 
+// Contract: 5.carrier
 TEST(Carrier, IsOneForTheProcess) {
   record([] {
     auto step = managed_span(SpanGroup::step, "step");
@@ -121,6 +126,7 @@ TEST(Carrier, IsOneForTheProcess) {
   });
 }
 
+// Contract: 5.bytes
 TEST(ContextAsBytes, ComesBackOrIsNone) {
   record([] {
     auto step = managed_span(SpanGroup::step, "step");
@@ -137,6 +143,7 @@ TEST(ContextAsBytes, ComesBackOrIsNone) {
   EXPECT_FALSE(SpanContext::from_bytes(SpanContext{}.to_bytes()));
 }
 
+// Contract: 3.ids
 TEST(Ids, AreValidAndNeverTheSame) {
   constexpr int count = 1'000'000;
   std::unordered_set<std::string> spans, traces;

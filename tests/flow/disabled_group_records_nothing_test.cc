@@ -11,6 +11,7 @@ namespace {
 
 using namespace lens::literals;
 
+// Contract: 1.disabled-site
 TEST(DisabledGroup, RecordsNothing) {
   const RecordedTrace trace = record("job", [] {
     auto job = managed_span(SpanGroup::job, "job");
@@ -30,6 +31,7 @@ TEST(DisabledGroup, RecordsNothing) {
   EXPECT_TRUE(trace.only("job").attributes.empty());
 }
 
+// Contract: 1.disabled-site
 TEST(DisabledGroup, DoesNotCallADeferredAttribute) {
   int calls = 0;
   const auto norm = [&calls] { return ++calls * 0.5; };
@@ -43,10 +45,12 @@ TEST(DisabledGroup, DoesNotCallADeferredAttribute) {
   EXPECT_EQ(trace.only("job").at<double>("norm"), 0.5);
 }
 
+// Contract: 4.span-cm
 TEST(DisabledGroup, LeavesTheUngatedSpanAlone) {
   EXPECT_EQ(record("job", [] { auto span = span_cm("ungated"); }).names(), "ungated");
 }
 
+// Contract: 1.run-time
 TEST(GroupsChange, WhileTheProgramRuns) {
   const RecordedTrace trace = record("job", [] {
     EXPECT_TRUE(is_span_group_enabled("job"));
@@ -65,6 +69,7 @@ TEST(GroupsChange, WhileTheProgramRuns) {
   EXPECT_EQ(trace.only("step").parent_id, trace.only("begun").span_id);
 }
 
+// Contract: 1.run-time
 TEST(GroupsChange, FromAnotherThreadWithoutTearingASpan) {
   const RecordedTrace trace = record("job", [] {
     std::atomic<bool> done{false};
@@ -84,6 +89,7 @@ TEST(GroupsChange, FromAnotherThreadWithoutTearingASpan) {
   for (const RecordedSpan& span : trace.spans) EXPECT_FALSE(span.truncated());
 }
 
+// Contract: 1.gate
 TEST(GroupsChange, HasNoEffectBeforeSetUpAndAfterShutdown) {
   set_enabled_span_groups(SpanGroup::resolve("all"));
   EXPECT_FALSE(is_span_group_enabled(SpanGroup::job));
@@ -93,6 +99,7 @@ TEST(GroupsChange, HasNoEffectBeforeSetUpAndAfterShutdown) {
   EXPECT_TRUE(enabled_span_groups().empty());
 }
 
+// Contract: 4.trace-fn
 TEST(TraceFn, AsksTheGroupAtEachCall) {
   int calls = 0;
   auto step = trace_fn(SpanGroup::step, "step", [&calls](int more) { return calls += more; });

@@ -58,6 +58,7 @@ void expect_no_trace(const Config& config, const Rank& rank) {
   EXPECT_EQ(Footprint(), before);
 }
 
+// Contract: 2.enabled, 3.disabled
 TEST(DisabledTelemetry, LeavesNoTrace) {
   TemporaryDirectory directory;
   Config config = recording_config(directory.path() / "traces");
@@ -75,6 +76,7 @@ TEST(DisabledTelemetry, LeavesNoTraceWithTheStandardSwitch) {
   EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }
 
+// Contract: 3.disabled
 TEST(DisabledTelemetry, LeavesNoTraceOnARankThatDoesNotExport) {
   TemporaryDirectory directory;
   Config config = recording_config(directory.path() / "traces");
@@ -83,6 +85,7 @@ TEST(DisabledTelemetry, LeavesNoTraceOnARankThatDoesNotExport) {
   EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }
 
+// Contract: 2.signals
 TEST(DisabledTelemetry, LeavesNoTraceWhenTracesAreOff) {
   TemporaryDirectory directory;
   Config config = recording_config(directory.path() / "traces");
@@ -93,6 +96,7 @@ TEST(DisabledTelemetry, LeavesNoTraceWhenTracesAreOff) {
   EXPECT_EQ(telemetry.counters().spans_recorded, 0u);
 }
 
+// Contract: 2.unknown
 TEST(DisabledTelemetry, StillReportsAMistypedVariable) {
   Config config;
   config.warnings = {"NEMO_LENS_ENABELD is not known"};

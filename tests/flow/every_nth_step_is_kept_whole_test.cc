@@ -33,6 +33,7 @@ void train(int iterations) {
   }
 }
 
+// Contract: 2.every-n-steps
 TEST(EveryNthStep, IsKeptWholeAndWhatIsOutsideOfStepsAlways) {
   for (const char* sampler : {"always_on", "parentbased_always_on"}) {
     const RecordedTrace trace = record_every(
@@ -54,6 +55,7 @@ TEST(EveryNthStep, OfOneIsEveryStep) {
   EXPECT_EQ(record_every(1, [] { train(10); }).count("megatron.train_step"), 10u);
 }
 
+// Contract: 2.sampled-out
 TEST(EveryNthStep, TellsInItsContextWhetherItIsKept) {
   record_every(2, [] {
     auto job = managed_span(SpanGroup::job, "job");
@@ -71,6 +73,7 @@ TEST(EveryNthStep, TellsInItsContextWhetherItIsKept) {
   });
 }
 
+// Contract: 2.every-n-steps
 TEST(EveryNthStep, WithoutANumberIsCounted) {
   const RecordedTrace trace = record_every(4, [] {
     for (int i = 1; i <= 9; ++i) {
@@ -139,6 +142,7 @@ TEST(EveryNthStep, HoldsAfterGroupsWereChangedAtRunTime) {
   EXPECT_EQ(trace.count("step"), 2u);
 }
 
+// Contract: 2.every-n-steps
 TEST(EveryNthStep, AndARatioMustBothSayYes) {
   const RecordedTrace trace = record(
       [] {

@@ -24,7 +24,12 @@ std::vector<nlohmann::json> json_lines(const std::string& text) {
   return lines;
 }
 
+<<<<<<< HEAD
 TEST(ConsoleExporter, PrintsOneJsonObjectPerSpanAndBatchOfMetricsThatNamesItsSignal) {
+=======
+// Contract: 2.exporter
+TEST(ConsoleExporter, PrintsOneJsonObjectPerLineThatNamesItsSignal) {
+>>>>>>> 121dcf1 (The contract page: each row with the tests that hold it; Slurm's array and restart as resource attributes; every combination of groups, strategy, samplers and exporter)
   TemporaryDirectory directory;
   const int status = run_in_child([&] {
     const int file = open((directory.path() / "out").c_str(), O_WRONLY | O_CREAT, 0600);
@@ -50,6 +55,7 @@ TEST(ConsoleExporter, PrintsOneJsonObjectPerSpanAndBatchOfMetricsThatNamesItsSig
   EXPECT_FALSE(std::filesystem::exists(directory.path() / "unused"));
 }
 
+// Contract: 2.file
 TEST(FileExporter, WritesJsonLinesWhenAskedTo) {
   TemporaryDirectory directory;
   Config config = recording_config(directory.path());
@@ -74,6 +80,7 @@ TEST(FileExporter, WritesTheResourceOfTheProcess) {
   EXPECT_EQ(trace.resource.at("process.pid"), AttributeValue{std::int64_t{getpid()}});
 }
 
+// Contract: 2.exporter
 TEST(NoExporter, CountsAndWritesNothing) {
   TemporaryDirectory directory;
   Config config = recording_config(directory.path() / "unused");

@@ -11,6 +11,7 @@ namespace {
 
 using namespace lens::literals;
 
+// Contract: 4.handle
 TEST(Handles, CrossThreads) {
   const RecordedTrace trace = record([] {
     auto accept = managed_span(SpanGroup::job, "accept");
@@ -65,6 +66,7 @@ TEST(Handles, OfEqualKeysKeepTheLastWhateverThreadItCameFrom) {
   for (const RecordedSpan& span : trace.spans) EXPECT_EQ(span.at<std::int64_t>("step"), 2);
 }
 
+// Contract: 4.handle
 TEST(Handles, EndWhenTheyAreDestroyedOrReplaced) {
   const RecordedTrace trace = record([] {
     { SpanHandle dropped = start_span(SpanGroup::step, "dropped"); }
@@ -105,6 +107,7 @@ TEST(Handles, AreActivatedWithinEachOther) {
   EXPECT_NE(trace.only("a").trace_id, trace.only("b").trace_id);
 }
 
+// Contract: 4.context-to-thread
 TEST(CurrentContext, GoesAlongToAnotherThread) {
   const RecordedTrace trace = record([] {
     auto step = managed_span(SpanGroup::step, "step");

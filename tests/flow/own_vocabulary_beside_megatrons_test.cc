@@ -34,6 +34,7 @@ RecordedTrace record_rl(const std::string& spec) {
   });
 }
 
+// Contract: 1.own-vocabulary
 TEST(OwnVocabulary, StandsBesideMegatrons) {
   EXPECT_EQ(record_rl("default").names(), "job rollout");
   EXPECT_EQ(record_rl("per_step").names(), "job reward rollout step step again");
@@ -42,6 +43,7 @@ TEST(OwnVocabulary, StandsBesideMegatrons) {
   EXPECT_THROW(record_rl("layer"), std::invalid_argument);
 }
 
+// Contract: 1.own-vocabulary
 TEST(OwnVocabulary, SharesTheSwitchOfAGroupThatTwoDeclare) {
   record([] {
     set_enabled_span_groups(RlSpanGroup::resolve("step"));

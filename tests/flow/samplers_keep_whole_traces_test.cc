@@ -26,6 +26,7 @@ SpanContext foreign_context(std::uint8_t flags) {
   return context;
 }
 
+// Contract: 2.trace-sampler, 2.sampled-out
 TEST(RatioSampler, KeepsTracesWholeAndCountsTheOthersApart) {
   constexpr int trace_count = 400;
   std::map<std::string, std::uint8_t> flags;
@@ -48,6 +49,7 @@ TEST(RatioSampler, KeepsTracesWholeAndCountsTheOthersApart) {
   EXPECT_EQ(trace.counters->spans_dropped, 0u);
 }
 
+// Contract: 2.parent-based
 TEST(ParentBasedSampler, KeepsWhatHasAParentThatWasKept) {
   for (const char* sampler : {"parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio"}) {
     const RecordedTrace trace = record_with(sampler, 0.0, [&] {
@@ -66,6 +68,7 @@ TEST(ParentBasedSampler, KeepsWhatHasAParentThatWasKept) {
   }
 }
 
+// Contract: 2.parent-based
 TEST(SamplerThatIsNotParentBased, TakesNoNoticeOfAForeignParent) {
   const RecordedTrace on = record_with("always_on", 1.0, [] {
     auto scope = managed_span(SpanGroup::step, "scope", {.parent = foreign_context(0)});
@@ -82,6 +85,7 @@ TEST(SamplerThatIsNotParentBased, TakesNoNoticeOfAForeignParent) {
   EXPECT_EQ(none.names(), "");
 }
 
+// Contract: 2.trace-sampler
 TEST(AlwaysOffSampler, TurnsTheGroupsOff) {
   const RecordedTrace trace = record_with("always_off", 1.0, [] {
     EXPECT_FALSE(is_span_group_enabled(SpanGroup::job));

@@ -33,6 +33,7 @@ struct DataError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Contract: 4.exception
 TEST(ScopeLeftByAnException, IsMarkedWithTypeAndMessage) {
   const RecordedTrace trace = record([] {
     try {

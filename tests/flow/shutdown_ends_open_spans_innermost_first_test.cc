@@ -17,6 +17,7 @@ std::size_t position_of(const RecordedTrace& trace, std::string_view name) {
   return 0;
 }
 
+// Contract: 3.shutdown
 TEST(Shutdown, EndsOpenSpansInnermostFirst) {
   TemporaryDirectory directory;
   auto telemetry = setup_telemetry(recording_config(directory.path()), {});
@@ -54,6 +55,7 @@ TEST(Shutdown, EndsOpenSpansInnermostFirst) {
   EXPECT_EQ(trace.counters->spans_exported, 4u);
 }
 
+// Contract: 3.flush
 TEST(ForceFlush, NeverEndsASpan) {
   TemporaryDirectory directory;
   auto telemetry = setup_telemetry(recording_config(directory.path()), {});
@@ -75,6 +77,7 @@ TEST(ForceFlush, NeverEndsASpan) {
   EXPECT_EQ(trace.only("after").parent_id, trace.only("outer").span_id);
 }
 
+// Contract: 3.second
 TEST(SetUp, OfTwoThrowsUnlessTheSecondIsDisabled) {
   TemporaryDirectory directory;
   Config config = recording_config(directory.path());
@@ -91,6 +94,7 @@ TEST(SetUp, OfTwoThrowsUnlessTheSecondIsDisabled) {
   EXPECT_EQ(read_trace(directory.path()).names(), "still recorded");
 }
 
+// Contract: 3.second
 TEST(SetUp, WorksAgainAfterShutdown) {
   for (int i = 0; i < 3; ++i) {
     const RecordedTrace trace = record(
@@ -127,6 +131,7 @@ TEST(SetUp, AfterAShutdownThatFoundScopesOpenBeginsTracesOfItsOwn) {
   EXPECT_EQ(second.only("step").at<std::string>("trace"), second.only("step").trace_id);
 }
 
+// Contract: 3.second
 TEST(SetUp, ReplacesARunningOneWhenATestAsksForIt) {
   TemporaryDirectory first, second;
   auto old = setup_telemetry(recording_config(first.path()), {});
@@ -140,6 +145,7 @@ TEST(SetUp, ReplacesARunningOneWhenATestAsksForIt) {
   EXPECT_EQ(read_trace(second.path()).names(), "second third");
 }
 
+// Contract: 2.file
 TEST(SetUp, OnADirectoryThatCannotBeWrittenThrowsBeforeAnySideEffect) {
   TemporaryDirectory directory;
   directory.write("file", "in the way");
@@ -155,6 +161,7 @@ TEST(SetUp, OnADirectoryThatCannotBeWrittenThrowsBeforeAnySideEffect) {
   EXPECT_EQ(record([] { auto span = managed_span(SpanGroup::job, "job"); }).names(), "job");
 }
 
+// Contract: 3.exit
 TEST(Exit, FlushesAndEndsWhatIsOpen) {
   TemporaryDirectory directory;
   const int status = run_in_child([&] {
@@ -173,6 +180,7 @@ TEST(Exit, FlushesAndEndsWhatIsOpen) {
 
 [[gnu::noinline]] void fail() { throw std::runtime_error("nobody catches this (expected)"); }
 
+// Contract: 3.exit
 TEST(UncaughtException, FlushesAndStillAborts) {
   TemporaryDirectory directory;
   const int status = run_in_child([&]() noexcept {
@@ -186,6 +194,7 @@ TEST(UncaughtException, FlushesAndStillAborts) {
   EXPECT_EQ(trace.names(), "job step");
 }
 
+// Contract: 3.fork
 TEST(Fork, LeavesTheParentsSpansToTheParent) {
   TemporaryDirectory directory;
   auto telemetry = setup_telemetry(recording_config(directory.path()), {});

@@ -10,6 +10,7 @@
 namespace lens::tests {
 namespace {
 
+// Contract: 4.nesting
 TEST(Spans, NestByThread) {
   const RecordedTrace trace = record([] {
     auto outer = managed_span(SpanGroup::job, "outer");

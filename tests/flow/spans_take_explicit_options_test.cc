@@ -20,6 +20,7 @@ SpanContext foreign_context() {
   return context;
 }
 
+// Contract: 4.parent
 TEST(Spans, TakeAnExplicitParent) {
   const RecordedTrace trace = record([] {
     auto current = managed_span(SpanGroup::job, "current");
@@ -40,6 +41,7 @@ TEST(Spans, TakeAnExplicitParent) {
   EXPECT_EQ(trace.only("current").parent_id, "");
 }
 
+// Contract: 4.parent
 TEST(Spans, AreRootsWhenAskedTo) {
   const RecordedTrace trace = record([] {
     auto current = managed_span(SpanGroup::job, "current");
@@ -75,6 +77,7 @@ TEST(Spans, KnowTheirContextUnderAScopeOfAnotherTrace) {
   EXPECT_EQ(outer_context.trace_id.hex(), trace.only("outer").trace_id);
 }
 
+// Contract: 4.links-kinds
 TEST(Spans, HaveKindsAndLinks) {
   const RecordedTrace trace = record([] {
     auto internal = managed_span(SpanGroup::step, "internal");
@@ -100,6 +103,7 @@ TEST(Spans, HaveKindsAndLinks) {
   EXPECT_EQ(links[1].trace_id, trace.only("internal").trace_id);
 }
 
+// Contract: 4.times
 TEST(Spans, AreRecordedAfterTheFact) {
   const RecordedTrace trace = record([] {
     auto job = managed_span(SpanGroup::job, "job");
@@ -120,6 +124,7 @@ TEST(Spans, AreRecordedAfterTheFact) {
   }
 }
 
+// Contract: 4.times
 TEST(SpanThatEndsBeforeItStarts, IsOfZeroLengthAndMarked) {
   const RecordedTrace trace = record([] { record_span(SpanGroup::step, "inverted", began, began - 5s); });
   const RecordedSpan& span = trace.only("inverted");

@@ -13,6 +13,7 @@ namespace {
 
 using namespace lens::literals;
 
+// Contract: 3.fork
 TEST(Fork, ChildrenRecordWithIdsOfTheirOwn) {
   const RunPlace place;
   Child parent([&] {
@@ -88,6 +89,7 @@ TEST(Fork, OfAKilledChildLeavesItsSpansToBeRecovered) {
 }
 
 // Another thread is in the middle of everything that takes a lock: new names, first spans of new threads, groups.
+// Contract: 3.fork
 TEST(Fork, WhileOtherThreadsAreAtItDoesNotDeadlock) {
   const RunPlace place;
   Child parent([&] {
@@ -160,6 +162,7 @@ std::uint64_t unmixed(std::uint64_t word) {
 
 // Positions differ for all records of a process and its forked children. What maps them to ids can be undone, so ids
 // differ too: that is tried on 10^8 of them, and holds for all.
+// Contract: 3.ids
 TEST(Ids, DifferForAllPositions) {
   const model::IdentityKeys keys{0x1234567890abcdef, 2, 3};
   constexpr std::uint64_t ids_per_process = 25'000'000, processes = 4, record_bytes = 32;

@@ -22,6 +22,7 @@ std::chrono::microseconds random_delay(std::chrono::microseconds most) {
   return std::chrono::microseconds(std::uniform_int_distribution<long>(0, most.count())(generator));
 }
 
+// Contract: 3.sigkill
 TEST(Kill, AtARandomMomentLosesNothingThatHadEnded) {
   constexpr int rounds = 100;
   for (int round = 0; round < rounds; ++round) {

@@ -54,6 +54,7 @@ std::string errors_of(const RunPlace& place, const std::filesystem::path& direct
 
 std::size_t lines_in(const std::string& text) { return std::size_t(std::ranges::count(text, '\n')); }
 
+// Contract: 2.shm
 TEST(SmallSharedMemory, AtSetUpMeansPrivateMemorySaidOnce) {
   const SmallMemory memory("64k");
   LENS_SKIP_WITHOUT(memory);

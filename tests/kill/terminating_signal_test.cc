@@ -41,6 +41,7 @@ void record_until_handled(const RunPlace& place, Progress& progress, int signals
   }
 }
 
+// Contract: 3.sigterm
 TEST(TerminatingSignal, InTheMiddleOfASpansBeginDrainsWithoutDeadlock) {
   const RunPlace place;
   const Shared<Progress> progress;
@@ -76,6 +77,7 @@ TEST(TerminatingSignal, DuringTheDrainOfAnotherIsHandledToo) {
   EXPECT_EQ(child.wait(), 0);
 }
 
+// Contract: 3.sigterm
 TEST(TerminatingSignal, StaysWithTheHandlerOfTheProgram) {
   install(0);
   struct sigaction during {

@@ -102,6 +102,7 @@ TEST(Exit, ByAnUncaughtExceptionFlushes) {
   EXPECT_EQ(place.trace().spans.size(), 2u);
 }
 
+// Contract: 3.shutdown
 TEST(Exit, AfterShutdownByTwoPathsWritesOnce) {
   const RunPlace place;
   Child child([&] {

@@ -18,6 +18,7 @@ class GroupTest : public testing::Test {
   detail::GroupRegistry& registry_ = detail::GroupRegistry::instance();
 };
 
+// Contract: 1.gate
 TEST_F(GroupTest, EveryGroupIsOffBeforeSetUp) {
   for (const std::string& name : SpanGroup::vocabulary().groups()) EXPECT_FALSE(is_span_group_enabled(name)) << name;
   EXPECT_FALSE(is_span_group_enabled(SpanGroup::job));

@@ -30,6 +30,7 @@ TEST(TraceSampler, KeepsTheShareThatItIsToldTo) {
   }
 }
 
+// Contract: 2.trace-sampler
 TEST(TraceSampler, AHigherRatioKeepsWhatALowerOneDoes) {
   for (const TraceWords trace : random_traces()) {
     bool kept = false;

@@ -31,6 +31,7 @@ struct RlSpanGroup : SpanGroup {
   static GroupSet resolve(std::string_view spec) { return vocabulary().resolve(spec); }
 };
 
+// Contract: 1.presets
 TEST(BaseVocabulary, HasEightGroupsAndThreePresets) {
   const GroupSet all = GroupSet::of(
       {"job", "checkpoint", "evaluate", "model_init", "load_checkpoint", "step", "forward_backward", "optimizer"});
@@ -40,6 +41,7 @@ TEST(BaseVocabulary, HasEightGroupsAndThreePresets) {
   EXPECT_EQ(SpanGroup::resolve("all"), all);
 }
 
+// Contract: 1.presets
 TEST(MegatronVocabulary, HasFourteenGroupsAndPresetsThatReplaceTheBaseOnes) {
   EXPECT_EQ(MegatronSpanGroup::vocabulary().groups().size(), 14u);
   EXPECT_EQ(MegatronSpanGroup::resolve("default"), GroupSet::of({"job", "checkpoint", "evaluate", "inference"}));
@@ -56,6 +58,7 @@ TEST(MegatronVocabulary, HasMicrobatchLayerAndOffloadInAllOnly) {
   }
 }
 
+// Contract: 1.spec
 TEST(Spec, ResolvesAsTheVectorsSay) {
   std::ifstream file{LENS_TEST_VECTORS "/specs.json"};
   const auto vectors = nlohmann::json::parse(file);
@@ -74,6 +77,7 @@ TEST(Spec, ResolvesAsTheVectorsSay) {
   }
 }
 
+// Contract: 1.spec
 TEST(Spec, AnUnknownWordIsNamedAndTheValidOnesAreListedInOrder) {
   EXPECT_THAT(test::invalid_argument_of([] { SpanGroup::resolve("step, Microbatch"); }),
               AllOf(HasSubstr("\"microbatch\""),

@@ -24,6 +24,7 @@ std::string fault_of_from_env() {
   return test::invalid_argument_of([] { Config::from_env(); });
 }
 
+// Contract: 2.defaults
 TEST(Config, DefaultsHoldInAnEmptyEnvironment) {
   Environment environment;
   const Config config = Config::from_env();
@@ -47,6 +48,7 @@ TEST(Config, DefaultsHoldInAnEmptyEnvironment) {
   EXPECT_THAT(config.warnings, IsEmpty());
 }
 
+// Contract: 2.table
 TEST(Config, EveryPrefixedVariableReachesItsField) {
   Environment environment{{"NEMO_LENS_ENABLED", "on"},          {"NEMO_LENS_EXPORT_STRATEGY", "sampled"},
                           {"NEMO_LENS_EXPORT_RANK", "3"},       {"NEMO_LENS_EXPORT_SAMPLE_RATE", "0.25"},
@@ -79,6 +81,7 @@ TEST(Config, EveryPrefixedVariableReachesItsField) {
   EXPECT_THAT(config.warnings, IsEmpty());
 }
 
+// Contract: 2.prefix
 TEST(Config, ThePrefixIsAskedBeforeTheFallbackForEachKey) {
   Environment environment{
       {"MEGATRON_OTEL_SPAN_GROUPS", "all"}, {"NEMO_LENS_SPAN_GROUPS", "default"}, {"NEMO_LENS_ENABLED", "1"}};
@@ -92,6 +95,7 @@ TEST(Config, WithoutAFallbackOnlyThePrefixIsRead) {
   EXPECT_FALSE(Config::from_env({.prefix = "MEGATRON_OTEL"}).enabled);
 }
 
+// Contract: 2.prefix
 TEST(Config, EmptyAndBlankCountAsUnset) {
   Environment environment{{"MEGATRON_OTEL_SPAN_GROUPS", ""},
                           {"MEGATRON_OTEL_EXPORTER", " \t"},
@@ -103,6 +107,7 @@ TEST(Config, EmptyAndBlankCountAsUnset) {
   EXPECT_EQ(config.service_name, "");
 }
 
+// Contract: 2.prefix
 TEST(Config, ValuesAreTrimmed) {
   Environment environment{{"NEMO_LENS_ENABLED", " 1\n"}, {"NEMO_LENS_EXPORTER", " file "}};
   const Config config = Config::from_env();
@@ -110,11 +115,13 @@ TEST(Config, ValuesAreTrimmed) {
   EXPECT_EQ(config.exporter, "file");
 }
 
+// Contract: 2.shm
 TEST(Config, AnEmptySharedMemoryDirectoryMeansPrivateMemory) {
   Environment environment{{"NEMO_LENS_SHM_DIR", ""}};
   EXPECT_EQ(Config::from_env().shm_dir, "");
 }
 
+// Contract: 2.enabled, 2.sample-rate
 TEST(Config, AMalformedPrefixedValueIsAnErrorThatNamesTheVariable) {
   for (const auto& [name, value] :
        std::initializer_list<std::pair<const char*, const char*>>{{"NEMO_LENS_ENABLED", "maybe"},
@@ -142,6 +149,7 @@ TEST(Config, UnknownNamesAreLeftToSetUp) {
   EXPECT_EQ(Config::from_env().export_strategy, "mine");
 }
 
+// Contract: 2.aliases
 TEST(Config, RankStrategyIsAnAliasOfExportStrategyThatYieldsToIt) {
   Environment environment{{"NEMO_LENS_RANK_STRATEGY", "all_ranks"}};
   EXPECT_EQ(Config::from_env().export_strategy, "all_ranks");
@@ -155,6 +163,7 @@ TEST(Config, AnAliasWithThePrefixGoesBeforeTheKeyWithTheFallback) {
   EXPECT_EQ(config.export_strategy, "all_ranks");
 }
 
+// Contract: 2.aliases
 TEST(Config, SamplingStrategyRankAwareIsAnAliasOfSamplerEnabled) {
   Environment environment{{"NEMO_LENS_SAMPLING_STRATEGY", "rank_aware"}};
   EXPECT_TRUE(Config::from_env().sampler_enabled);
@@ -162,6 +171,7 @@ TEST(Config, SamplingStrategyRankAwareIsAnAliasOfSamplerEnabled) {
   EXPECT_THAT(fault_of_from_env(), AllOf(HasSubstr("NEMO_LENS_SAMPLING_STRATEGY"), HasSubstr("rank_aware")));
 }
 
+// Contract: 2.unknown
 TEST(Config, AnUnknownPrefixedVariableIsReportedOnceWithTheNearestName) {
   Environment environment{{"MEGATRON_OTEL_SPAN_GROUP", "all"}, {"NEMO_LENS_ENABLE", "1"}, {"NEMO_LENSES", "2"}};
   const Config config = Config::from_env({.prefix = "MEGATRON_OTEL", .fallback_prefix = "NEMO_LENS"});
@@ -170,6 +180,7 @@ TEST(Config, AnUnknownPrefixedVariableIsReportedOnceWithTheNearestName) {
                           AllOf(HasSubstr("NEMO_LENS_ENABLE "), HasSubstr("NEMO_LENS_ENABLED?"))));
 }
 
+// Contract: 2.unprefixed
 TEST(Config, UnprefixedVariablesReachTheirFields) {
   Environment environment{{"OTEL_SERVICE_NAME", "trainer"},
                           {"WANDB_ENTITY", "team"},
@@ -183,11 +194,13 @@ TEST(Config, UnprefixedVariablesReachTheirFields) {
   EXPECT_EQ(config.deployment_environment, "staging");
 }
 
+// Contract: 2.unprefixed
 TEST(Config, EnvironmentStandsInForDeploymentEnv) {
   Environment environment{{"ENVIRONMENT", "production"}};
   EXPECT_EQ(Config::from_env().deployment_environment, "production");
 }
 
+// Contract: 2.sdk-disabled
 TEST(Config, OnlyTrueDisablesTheSdk) {
   Environment environment{{"OTEL_SDK_DISABLED", "TRUE"}};
   EXPECT_TRUE(Config::from_env().standard.sdk_disabled);
@@ -197,12 +210,14 @@ TEST(Config, OnlyTrueDisablesTheSdk) {
   EXPECT_THAT(config.warnings, ElementsAre(HasSubstr("OTEL_SDK_DISABLED")));
 }
 
+// Contract: 3.resource-attributes
 TEST(Config, ResourceAttributesArePercentDecoded) {
   Environment environment{{"OTEL_RESOURCE_ATTRIBUTES", "team=a%2Cb,stage=x=y"}};
   EXPECT_THAT(Config::from_env().standard.resource_attributes,
               ElementsAre(Pair("team", AttributeValue{"a,b"}), Pair("stage", AttributeValue{"x=y"})));
 }
 
+// Contract: 3.resource-attributes
 TEST(Config, MalformedResourceAttributesWarnAndAreLeftOutWhole) {
   Environment environment{{"OTEL_RESOURCE_ATTRIBUTES", "good=1,bad=%zz"}};
   const Config config = Config::from_env();
@@ -237,6 +252,7 @@ TEST(Config, SpanGroupsResolveInTheChosenVocabulary) {
   EXPECT_EQ(config.resolved_span_groups(), GroupSet::of({"job", "rollout", "step"}));
 }
 
+// Contract: 2.flags-win
 TEST(Config, FieldsSetAfterwardsWinOverTheEnvironment) {
   Environment environment{{"NEMO_LENS_SPAN_GROUPS", "all"}};
   Config config = Config::from_env();

@@ -28,6 +28,7 @@ TEST(EnvironmentTable, EveryVariableButTheDetectedOnesCanBeApplied) {
   }
 }
 
+// Contract: 2.defaults, 2.table
 TEST(EnvironmentTable, TheDefaultsThatItTellsAreThoseOfConfig) {
   Environment environment;
   for (const Variable& variable : variables()) {

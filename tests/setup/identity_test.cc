@@ -42,6 +42,7 @@ std::string run_id_of_a_child(int rank) {
   return size > 0 ? std::string(id, static_cast<std::size_t>(size)) : "";
 }
 
+// Contract: 3.run-id-configured
 TEST(RunId, ThatIsConfiguredGoesBeforeAll) {
   Environment environment{{"SLURM_JOB_ID", "42"}, {"TORCHELASTIC_RUN_ID", "elastic"}};
   Config config;
@@ -49,6 +50,7 @@ TEST(RunId, ThatIsConfiguredGoesBeforeAll) {
   EXPECT_EQ(run_id(0, nullptr, config), "mine");
 }
 
+// Contract: 3.run-id-slurm
 TEST(RunId, OfSlurmIsTheJobWithItsStep) {
   Environment environment{{"SLURM_JOB_ID", "42"}, {"TORCHELASTIC_RUN_ID", "elastic"}};
   EXPECT_EQ(run_id(), "42");
@@ -56,6 +58,7 @@ TEST(RunId, OfSlurmIsTheJobWithItsStep) {
   EXPECT_EQ(run_id(), "42.0");
 }
 
+// Contract: 3.run-id-slurm
 TEST(RunId, OfSlurmTellsArrayTasksAndRestartsApart) {
   Environment environment{{"SLURM_JOB_ID", "42"}, {"SLURM_STEP_ID", "1"}, {"SLURM_ARRAY_TASK_ID", "7"}};
   EXPECT_EQ(run_id(), "42_7.1");
@@ -65,6 +68,7 @@ TEST(RunId, OfSlurmTellsArrayTasksAndRestartsApart) {
   EXPECT_EQ(run_id(), "42_7.1-restart2");
 }
 
+// Contract: 3.run-id-torchrun
 TEST(RunId, OfTorchrunIsItsRunIdWithItsRestart) {
   Environment environment{{"TORCHELASTIC_RUN_ID", "elastic"}, {"TORCHELASTIC_RESTART_COUNT", "0"}};
   EXPECT_EQ(run_id(), "elastic");
@@ -72,11 +76,13 @@ TEST(RunId, OfTorchrunIsItsRunIdWithItsRestart) {
   EXPECT_EQ(run_id(), "elastic-restart3");
 }
 
+// Contract: 3.run-id-torchrun
 TEST(RunId, NoneIsTorchrunsDefaultAndNoRunId) {
   Environment environment{{"TORCHELASTIC_RUN_ID", "none"}, {"LOCAL_WORLD_SIZE", "8"}};
   EXPECT_THAT(run_id(), MatchesRegex("[0-9a-f]{16}"));
 }
 
+// Contract: 3.run-id-one-node
 TEST(RunId, OnOneNodeIsSharedByTheChildrenOfOneLauncher) {
   Environment environment{{"LOCAL_WORLD_SIZE", "8"}, {"MASTER_ADDR", "host"}, {"MASTER_PORT", "29500"}};
   const std::string first = run_id_of_a_child(0);
@@ -84,6 +90,7 @@ TEST(RunId, OnOneNodeIsSharedByTheChildrenOfOneLauncher) {
   EXPECT_EQ(run_id_of_a_child(5), first);
 }
 
+// Contract: 3.run-id-one-node
 TEST(RunId, OnOneNodeDiffersBetweenLaunchersWithTheSameRendezvous) {
   Environment environment{{"LOCAL_WORLD_SIZE", "8"}, {"MASTER_ADDR", "host"}, {"MASTER_PORT", "29500"}};
   std::vector<std::string> warnings;
@@ -91,6 +98,7 @@ TEST(RunId, OnOneNodeDiffersBetweenLaunchersWithTheSameRendezvous) {
   EXPECT_THAT(warnings, IsEmpty());
 }
 
+// Contract: 3.run-id-rendezvous
 TEST(RunId, OverSeveralNodesIsAHashOfTheRendezvousWithAWarning) {
   Environment environment{{"LOCAL_WORLD_SIZE", "4"}, {"MASTER_ADDR", "host"}, {"MASTER_PORT", "29500"}};
   std::vector<std::string> warnings;

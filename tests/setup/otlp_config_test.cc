@@ -35,6 +35,7 @@ TEST(OtlpConfig, Defaults) {
   EXPECT_THAT(config.propagators, ElementsAre("tracecontext", "baggage"));
 }
 
+// Contract: 2.otlp
 TEST(OtlpConfig, TheGeneralFormReachesEverySignal) {
   Environment environment{{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318"},
                           {"OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"},
@@ -70,6 +71,7 @@ TEST(OtlpConfig, ZstdIsForHttp) {
   EXPECT_THAT(config.warnings, testing::Contains(testing::HasSubstr("OTEL_EXPORTER_OTLP_COMPRESSION: \"zstd\"")));
 }
 
+// Contract: 2.otlp
 TEST(OtlpConfig, TheFormOfOneSignalWinsForThatSignalAlone) {
   Environment environment{{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://all"},
                           {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://traces/path"},
@@ -93,6 +95,7 @@ TEST(OtlpConfig, AMalformedFormOfOneSignalLeavesTheGeneralOne) {
   EXPECT_THAT(config.warnings, ElementsAre(HasSubstr("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")));
 }
 
+// Contract: 2.malformed-standard
 TEST(OtlpConfig, MalformedValuesWarnOnceAndKeepTheDefault) {
   const std::initializer_list<std::pair<const char*, const char*>> malformed{
       {"OTEL_EXPORTER_OTLP_TIMEOUT", "10s"},
@@ -118,6 +121,7 @@ TEST(OtlpConfig, MalformedValuesWarnOnceAndKeepTheDefault) {
   EXPECT_EQ(standard().otlp_logs.timeout, milliseconds(10'000));
 }
 
+// Contract: 2.batches
 TEST(OtlpConfig, BatchesAreSetForSpansAndForLogRecords) {
   Environment environment{{"OTEL_BSP_SCHEDULE_DELAY", "1"},         {"OTEL_BSP_EXPORT_TIMEOUT", "2"},
                           {"OTEL_BSP_MAX_QUEUE_SIZE", "3"},         {"OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "4"},
@@ -137,6 +141,7 @@ TEST(OtlpConfig, BatchesAreSetForSpansAndForLogRecords) {
   EXPECT_EQ(config.metric_export_timeout, milliseconds(9));
 }
 
+// Contract: 2.limits
 TEST(OtlpConfig, TheLimitsOfSpansGoBeforeTheGeneralOnes) {
   Environment environment{{"OTEL_ATTRIBUTE_COUNT_LIMIT", "10"},      {"OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "20"},
                           {"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "30"}, {"OTEL_SPAN_EVENT_COUNT_LIMIT", "0"},

@@ -50,6 +50,7 @@ TEST(Plan, SdkDisabledGoesBeforeEnabled) {
   EXPECT_THAT(make_plan(config, {}).why, HasSubstr("OTEL_SDK_DISABLED"));
 }
 
+// Contract: 2.strategy-names
 TEST(Plan, DisabledChecksNoNames) {
   Environment environment;
   Config config;
@@ -59,6 +60,7 @@ TEST(Plan, DisabledChecksNoNames) {
   EXPECT_NO_THROW(make_plan(config, {}));
 }
 
+// Contract: 2.exporter, 2.strategy-names
 TEST(Plan, UnknownNamesAreErrorsThatListTheValidOnes) {
   Environment environment;
   Config config = enabled();
@@ -75,6 +77,7 @@ TEST(Plan, UnknownNamesAreErrorsThatListTheValidOnes) {
   EXPECT_THAT(fault(config), AllOf(HasSubstr("xml"), HasSubstr("json, proto")));
 }
 
+// Contract: 3.order
 TEST(Plan, ErrorsAreTheSameOnRanksThatWouldNotExport) {
   Environment environment;
   Config config = enabled();
@@ -82,6 +85,7 @@ TEST(Plan, ErrorsAreTheSameOnRanksThatWouldNotExport) {
   EXPECT_EQ(fault(config, {.rank = 0, .world_size = 4}), fault(config, {.rank = 3, .world_size = 4}));
 }
 
+// Contract: 2.spool
 TEST(Plan, TheSpoolLiesInTheUsersStateDirectoryUnlessItIsNamed) {
   Environment environment{{"HOME", "/users/ada"}};
   Config config = enabled();
@@ -97,6 +101,7 @@ TEST(Plan, WithoutAHomeThereIsNoSpoolDirectory) {
   EXPECT_EQ(make_plan(enabled(), {.rank = 0, .world_size = 1}).spool_dir, "");
 }
 
+// Contract: 2.sample-rate
 TEST(Plan, NumbersThatAProgramHasSetAreCheckedToo) {
   Environment environment;
   for (double rate : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
@@ -124,6 +129,7 @@ TEST(Plan, ARankOutsideItsWorldIsAnError) {
   EXPECT_THAT(fault(enabled(), {.rank = -1, .world_size = 4}), HasSubstr("rank -1"));
 }
 
+// Contract: 3.instance
 TEST(Plan, OfTheExportingRankHasGroupsIdentityAndResource) {
   Environment environment;
   Config config = enabled();
@@ -140,6 +146,7 @@ TEST(Plan, OfTheExportingRankHasGroupsIdentityAndResource) {
   EXPECT_THAT(plan.warnings, IsEmpty());
 }
 
+// Contract: 1.gate, 3.disabled
 TEST(Plan, OfAnotherRankHasNoGroupsAndNoResource) {
   Environment environment;
   const Plan plan = make_plan(enabled(), {.rank = 0, .world_size = 4});
@@ -181,6 +188,7 @@ TEST(Plan, GroupsStrategyAndExporterAreIndependent) {
   }
 }
 
+// Contract: 2.nobody
 TEST(Plan, WarnsWhenTheExportRankIsBeyondTheWorld) {
   Environment environment;
   Config config = enabled();
@@ -190,6 +198,7 @@ TEST(Plan, WarnsWhenTheExportRankIsBeyondTheWorld) {
   EXPECT_THAT(plan.warnings, ElementsAre(HasSubstr("nothing will be exported")));
 }
 
+// Contract: 2.nobody
 TEST(Plan, WarnsWhenSamplingChoosesNobody) {
   Environment environment;
   Config config = enabled();
@@ -201,6 +210,7 @@ TEST(Plan, WarnsWhenSamplingChoosesNobody) {
   EXPECT_THAT(make_plan(config, {.rank = 0, .world_size = 8}).warnings, IsEmpty());
 }
 
+// Contract: 2.custom-strategy
 TEST(Plan, TakesARegisteredStrategyOrACallableOfItsOwn) {
   Environment environment;
   Config config = enabled();
@@ -225,6 +235,7 @@ TEST(Plan, WarnsWhenARegisteredStrategyChoosesNobody) {
   unregister_export_strategy("nobody");
 }
 
+// Contract: 2.rank-sampler
 TEST(Plan, TheRankAwareSamplerLeavesARankWithoutSpansThatStillExports) {
   Environment environment;
   Config config = enabled();
@@ -241,6 +252,7 @@ TEST(Plan, TheRankAwareSamplerLeavesARankWithoutSpansThatStillExports) {
   }
 }
 
+// Contract: 2.nobody
 TEST(Plan, WarnsWhenTheRankAwareSamplerKeepsNoneOfTheRanksThatExport) {
   Environment environment;
   Config config = enabled();
@@ -273,6 +285,7 @@ TEST(Plan, CarriesTheWarningsOfConfigAndRank) {
   EXPECT_THAT(make_plan(Config::from_env(), Rank::from_env()).warnings, testing::SizeIs(2));
 }
 
+// Contract: 2.first-rank-per-node
 TEST(Plan, FirstRankPerNodeAsksTheLauncherWhenTheProgramDoesNotSay) {
   Environment environment{{"SLURM_LOCALID", "3"}};
   Config config = enabled();
@@ -283,6 +296,7 @@ TEST(Plan, FirstRankPerNodeAsksTheLauncherWhenTheProgramDoesNotSay) {
   EXPECT_TRUE(make_plan(config, {.rank = 3, .world_size = 8}).exports);
 }
 
+// Contract: 2.file
 TEST(Plan, TheFileExporterWritesWhereItIsToldOrUnderTheRunId) {
   Environment environment;
   Config config = enabled();

@@ -27,6 +27,7 @@ TEST(Rank, WithoutALauncherIsZeroOfOne) {
   expect_rank(Rank::from_env(), 0, 1, 0);
 }
 
+// Contract: 2.launchers
 TEST(Rank, TellsTheVariablesThatItIsReadFrom) {
   Environment environment{{"SLURM_PROCID", "0"}, {"PMI_RANK", "2"}, {"PMI_SIZE", "4"}};
   const auto variables = setup::rank_variables();
@@ -42,17 +43,20 @@ TEST(Rank, IsReadFromTorchrun) {
   expect_rank(Rank::from_env(), 5, 8, 1);
 }
 
+// Contract: 2.launchers
 TEST(Rank, IsReadFromSlurm) {
   Environment environment{{"SLURM_PROCID", "9"}, {"SLURM_NTASKS", "16"}, {"SLURM_LOCALID", "1"}};
   expect_rank(Rank::from_env(), 9, 16, 1);
 }
 
+// Contract: 2.launchers
 TEST(Rank, IsReadFromOpenMpi) {
   Environment environment{
       {"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "2"}};
   expect_rank(Rank::from_env(), 2, 4, 2);
 }
 
+// Contract: 2.launchers
 TEST(Rank, IsReadFromMpich) {
   Environment environment{{"PMI_RANK", "3"}, {"PMI_SIZE", "4"}, {"MPI_LOCALRANKID", "1"}};
   expect_rank(Rank::from_env(), 3, 4, 1);
@@ -76,6 +80,7 @@ TEST(Rank, LocalRankIsTakenFromAnotherLauncherWhereItsOwnDoesNotSay) {
   expect_rank(Rank::from_env(), 5, 8, 3);
 }
 
+// Contract: 2.first-rank-per-node
 TEST(LocalRank, IsAskedForInOrder) {
   std::vector<std::string> warnings;
   Environment environment{{"MPI_LOCALRANKID", "4"}};
@@ -89,6 +94,7 @@ TEST(LocalRank, IsAskedForInOrder) {
   EXPECT_THAT(warnings, IsEmpty());
 }
 
+// Contract: 2.launchers
 TEST(Rank, AMalformedLauncherVariableWarnsAndTheNextLauncherIsAsked) {
   Environment environment{{"RANK", "abc"}, {"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "2"}, {"LOCAL_RANK", "-3"}};
   const Rank found = Rank::from_env();

@@ -2,13 +2,17 @@
 #include "src/setup/resource.h"
 
 #include <gmock/gmock.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "lens/version.h"
 #include "tests/support/environment.h"
+#include "tests/support/temporary_directory.h"
 
 namespace lens::setup {
 namespace {
@@ -32,6 +36,7 @@ std::string text(const std::map<std::string, AttributeValue>& attributes, const 
   return found == attributes.end() ? "" : std::get<std::string>(found->second);
 }
 
+// Contract: 3.resource, 3.instance
 TEST(Resource, SaysRankRunProcessAndLibrary) {
   Environment environment;
   const auto found = resource();
@@ -57,6 +62,7 @@ TEST(Resource, LeavesOutWhatIsNotKnown) {
     EXPECT_EQ(found.count(key), 0u) << key;
 }
 
+// Contract: 3.user
 TEST(Resource, SaysUserProjectAndEnvironment) {
   Environment environment{
       {"NEMO_LENS_USER_ID", "ada"}, {"WANDB_ENTITY", "team"}, {"WANDB_PROJECT", "gpt"}, {"DEPLOYMENT_ENV", "staging"}};
@@ -67,6 +73,7 @@ TEST(Resource, SaysUserProjectAndEnvironment) {
   EXPECT_EQ(text(found, "deployment.environment"), "staging");
 }
 
+// Contract: 3.slurm
 TEST(Resource, SaysTheSlurmJob) {
   Environment environment{{"SLURM_JOB_ID", "42"},           {"SLURM_JOB_NAME", "pretrain"},
                           {"SLURM_JOB_NODELIST", "n[1-2]"}, {"SLURM_JOB_NUM_NODES", "2"},
@@ -82,11 +89,22 @@ TEST(Resource, SaysTheSlurmJob) {
   EXPECT_EQ(text(found, "slurm.cluster.name"), "alps");
 }
 
+// Contract: 3.slurm
+TEST(Resource, SaysTheArrayTaskAndTheRestart) {
+  Environment environment{
+      {"SLURM_JOB_ID", "42"}, {"SLURM_ARRAY_JOB_ID", "40"}, {"SLURM_ARRAY_TASK_ID", "2"}, {"SLURM_RESTART_COUNT", "1"}};
+  const auto found = resource();
+  EXPECT_EQ(text(found, "slurm.array.job.id"), "40");
+  EXPECT_EQ(text(found, "slurm.array.task.id"), "2");
+  EXPECT_EQ(found.at("slurm.restart_count"), AttributeValue{1_i});
+}
+
 TEST(Resource, AMalformedSchedulerNumberIsLeftOut) {
   Environment environment{{"SLURM_NTASKS", "some"}};
   EXPECT_EQ(resource().count("slurm.ntasks"), 0u);
 }
 
+// Contract: 3.k8s
 TEST(Resource, SaysThePod) {
   Environment environment{{"POD_NAMESPACE", "train"}, {"POD_NAME", "gpt-0"},         {"POD_UID", "1-2"},
                           {"NODE_NAME", "node7"},     {"CONTAINER_NAME", "trainer"}, {"JOB_NAME", "gpt"}};
@@ -99,6 +117,7 @@ TEST(Resource, SaysThePod) {
   EXPECT_EQ(text(found, "k8s.job.name"), "gpt");
 }
 
+// Contract: 3.k8s
 TEST(Resource, OutsideAPodAJobNameIsSomethingElse) {
   Environment environment{{"NODE_NAME", "builder"}, {"JOB_NAME", "nightly"}};
   EXPECT_EQ(resource().count("k8s.job.name"), 0u);
@@ -106,6 +125,7 @@ TEST(Resource, OutsideAPodAJobNameIsSomethingElse) {
   EXPECT_EQ(text(resource(), "k8s.job.name"), "nightly");
 }
 
+// Contract: 3.gpus
 TEST(Resource, CountsTheDevicesThatCudaMayShow) {
   const std::initializer_list<std::pair<const char*, std::int64_t>> cases{
       {"0", 1}, {"0,1,2,3", 4}, {"GPU-8a,GPU-9b", 2}, {"", 0}, {"-1", 0}, {"NoDevFiles", 0}, {"0,1,-1,2", 2}};
@@ -121,6 +141,40 @@ TEST(Resource, WithoutThatVariableTheDriverSaysHowManyDevicesThereAre) {
   EXPECT_EQ(resource().count("host.gpu.count"), 0u);
 }
 
+// Contract: 3.gpus
+TEST(Resource, CountsTheDriversFilesWithoutThatVariable) {
+  const tests::TemporaryDirectory driver;
+  EXPECT_EQ(driver_gpu_count(driver.path()), 0);
+  for (const char* device : {"0000:07:00.0", "0000:0a:00.0"}) std::filesystem::create_directory(driver.path() / device);
+  EXPECT_EQ(driver_gpu_count(driver.path()), 2);
+  EXPECT_EQ(driver_gpu_count(driver.path() / "none"), std::nullopt);
+}
+
+// Contract: 3.gpus
+TEST(Resource, StartsNoProcess) {
+  const tests::TemporaryDirectory directory;
+  const std::filesystem::path trap = directory.path() / "nvidia-smi", sprung = directory.path() / "sprung";
+  std::ofstream(trap) << "#!/bin/sh\n: > " << sprung.string() << "\n";
+  std::filesystem::permissions(trap, std::filesystem::perms::owner_all);
+  Environment environment{{"PATH", directory.path().c_str()}};
+  EXPECT_NE(text(resource(), "host.name"), "");
+  EXPECT_FALSE(std::filesystem::exists(sprung));
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "there is a child";
+}
+
+// Contract: 3.detection-time
+TEST(Resource, IsDetectedWithin50Milliseconds) {
+  Environment environment{{"SLURM_JOB_ID", "42"}, {"KUBERNETES_SERVICE_HOST", "10.0.0.1"}, {"POD_NAME", "gpt-0"}};
+  auto shortest = std::chrono::steady_clock::duration::max();  // of several: the machine may be busy
+  for (int i = 0; i < 5; ++i) {
+    const auto began = std::chrono::steady_clock::now();
+    resource();
+    shortest = std::min(shortest, std::chrono::steady_clock::now() - began);
+  }
+  EXPECT_LT(shortest, std::chrono::milliseconds(50));
+}
+
+// Contract: 3.precedence
 TEST(ResourcePrecedence, TheCallerGoesBeforeAll) {
   Environment environment{{"OTEL_RESOURCE_ATTRIBUTES", "host.name=standard,service.name=standard,team=standard"},
                           {"OTEL_SERVICE_NAME", "named"}};
@@ -134,6 +188,7 @@ TEST(ResourcePrecedence, TheCallerGoesBeforeAll) {
   EXPECT_EQ(found.at("dl.rank"), AttributeValue{99_i});
 }
 
+// Contract: 3.precedence
 TEST(ResourcePrecedence, TheStandardVariableGoesBeforeWhatIsDetectedAndTheDefaults) {
   Environment environment{{"OTEL_RESOURCE_ATTRIBUTES", "host.name=standard,service.name=standard,slurm.job.id=7"},
                           {"SLURM_JOB_ID", "42"}};
@@ -143,6 +198,7 @@ TEST(ResourcePrecedence, TheStandardVariableGoesBeforeWhatIsDetectedAndTheDefaul
   EXPECT_EQ(text(found, "slurm.job.id"), "7");
 }
 
+// Contract: 3.precedence
 TEST(ResourcePrecedence, TheServiceNameVariableGoesBeforeTheResourceAttributes) {
   Environment environment{{"OTEL_RESOURCE_ATTRIBUTES", "service.name=standard"}, {"OTEL_SERVICE_NAME", "named"}};
   EXPECT_EQ(text(resource(), "service.name"), "named");

@@ -20,6 +20,7 @@ std::string fault(const Call& call) {
   return test::invalid_argument_of(call);
 }
 
+// Contract: 2.enabled
 TEST(Setting, BooleansAreFourPairsOfWordsInAnyCase) {
   for (const char* word : {"1", "true", "yes", "on", "TRUE", "Yes", "oN"}) EXPECT_TRUE(boolean(of(word))) << word;
   for (const char* word : {"0", "false", "no", "off", "False", "NO", "oFF"}) EXPECT_FALSE(boolean(of(word))) << word;

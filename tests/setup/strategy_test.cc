@@ -27,12 +27,14 @@ std::vector<int> chosen(const Config& config, int world_size) {
 
 TEST(Strategy, SingleRankIsTheLastByDefault) { EXPECT_THAT(chosen({}, 8), ElementsAre(7)); }
 
+// Contract: 2.single-rank
 TEST(Strategy, SingleRankTakesAnyNegativeNumberForTheLast) {
   Config config;
   config.export_rank = -5;
   EXPECT_THAT(chosen(config, 8), ElementsAre(7));
 }
 
+// Contract: 2.single-rank
 TEST(Strategy, SingleRankIsTheOneThatIsNamed) {
   Config config;
   config.export_rank = 2;
@@ -47,18 +49,21 @@ TEST(Strategy, SingleRankBeyondTheWorldExportsNowhere) {
   EXPECT_TRUE(chooses_nobody(find_strategy("single_rank"), config, 8));
 }
 
+// Contract: 2.all-ranks
 TEST(Strategy, AllRanksIsAllRanks) {
   Config config;
   config.export_strategy = "all_ranks";
   EXPECT_THAT(chosen(config, 3), ElementsAre(0, 1, 2));
 }
 
+// Contract: 2.first-rank-per-node
 TEST(Strategy, FirstRankPerNodeIsLocalRankZero) {
   Config config;
   config.export_strategy = "first_rank_per_node";
   EXPECT_THAT(chosen(config, 9), ElementsAre(0, 4, 8));
 }
 
+// Contract: 2.sampled
 TEST(Strategy, SamplingValuesAreThoseOfTheVectors) {
   std::ifstream file{LENS_TEST_VECTORS "/sampled_ranks.json"};
   const auto vectors = nlohmann::json::parse(file).at("values");
@@ -66,6 +71,7 @@ TEST(Strategy, SamplingValuesAreThoseOfTheVectors) {
   for (const auto& [rank, value] : vectors.items()) EXPECT_DOUBLE_EQ(sampling_value(std::stoi(rank)), value) << rank;
 }
 
+// Contract: 2.sampled
 TEST(Strategy, SampledAtATenthChoosesTheSameRanksEverywhere) {
   Config config;
   config.export_strategy = "sampled";
@@ -91,6 +97,7 @@ TEST(Strategy, SampledAtAHundredthExportsNowhereInASmallWorld) {
 
 TEST(Strategy, NamesAreFoundInAnyCase) { EXPECT_TRUE(find_strategy("All_Ranks")({}, {})); }
 
+// Contract: 2.strategy-names
 TEST(Strategy, AnUnknownNameIsAnErrorThatListsTheOthers) {
   EXPECT_THAT(test::invalid_argument_of([] { find_strategy("some"); }),
               AllOf(HasSubstr("\"some\""), HasSubstr("all_ranks, first_rank_per_node, sampled, single_rank")));
@@ -107,6 +114,7 @@ struct Registered {
 
 bool is_even(const Config&, const Rank& rank) { return rank.rank % 2 == 0; }
 
+// Contract: 2.registry
 TEST(StrategyRegistry, FindsARegisteredOneInAnyCase) {
   const Registered even{"Even_Ranks", is_even};
   Config config;
@@ -114,6 +122,7 @@ TEST(StrategyRegistry, FindsARegisteredOneInAnyCase) {
   EXPECT_THAT(chosen(config, 6), ElementsAre(0, 2, 4));
 }
 
+// Contract: 2.registry
 TEST(StrategyRegistry, ListsAllNames) {
   EXPECT_THAT(export_strategies(), ElementsAre("all_ranks", "first_rank_per_node", "sampled", "single_rank"));
   const Registered even{"even", is_even}, sampled{"sampled", is_even, true};
@@ -121,6 +130,7 @@ TEST(StrategyRegistry, ListsAllNames) {
   EXPECT_THAT(test::invalid_argument_of([] { find_strategy("some"); }), HasSubstr("all_ranks, even, first"));
 }
 
+// Contract: 2.registry
 TEST(StrategyRegistry, ReplacesOnlyWhenToldTo) {
   const Registered even{"even", is_even};
   const auto nobody = [](const Config&, const Rank&) { return false; };
@@ -132,6 +142,7 @@ TEST(StrategyRegistry, ReplacesOnlyWhenToldTo) {
   EXPECT_FALSE(find_strategy("even")({}, {}));
 }
 
+// Contract: 2.registry
 TEST(StrategyRegistry, KeepsBuiltInOnes) {
   {
     const Registered all{"all_ranks", is_even, true};
@@ -141,6 +152,7 @@ TEST(StrategyRegistry, KeepsBuiltInOnes) {
   EXPECT_THAT(test::invalid_argument_of([] { unregister_export_strategy("all_ranks"); }), HasSubstr("built in"));
 }
 
+// Contract: 2.registry
 TEST(StrategyRegistry, TakesOneAwayOnce) {
   register_export_strategy("even", is_even);
   EXPECT_TRUE(unregister_export_strategy("even"));

@@ -56,6 +56,7 @@ TEST(ToEnv, SaysTheDefaults) {
   EXPECT_TRUE(config.warnings.empty());
 }
 
+// Contract: 2.to-env
 TEST(ToEnv, GivesEveryVariableBack) {
   for (const Variable& variable : setup::variables()) {
     if (variable.family == Family::detected) continue;
@@ -71,6 +72,7 @@ TEST(ToEnv, GivesEveryVariableBack) {
   }
 }
 
+// Contract: 2.to-env
 TEST(ToEnv, GivesBackWhatAProgramHasSet) {
   Config config;
   config.enabled = true;
@@ -95,6 +97,7 @@ TEST(ToEnv, GivesBackWhatAProgramHasSet) {
   EXPECT_EQ(found.standard.log_batch.max_queue_size, 0u);
 }
 
+// Contract: 2.to-env
 TEST(ToEnv, HidesWhatTheWorkerInherits) {
   Config config;
   config.span_groups = "step";
