@@ -114,6 +114,7 @@ TEST(Plan, NumbersThatAProgramHasSetAreCheckedToo) {
   EXPECT_THAT(fault(config), HasSubstr("sample_every_n_steps"));
 }
 
+// Contract: 3.run-id-configured
 TEST(Plan, ARunIdThatTheFileOfRingsHasNoRoomForIsAnError) {
   Environment environment;
   Config config = enabled();
