@@ -18,9 +18,9 @@ namespace {
 /// Collects attributes from the strongest source to the weakest: a key that is there stays.
 class Collector {
  public:
-  void add(std::string_view key, AttributeValue value) {
+  void add(std::string_view key, const AttributeValue& value) {
     if (std::ranges::none_of(attributes_, [&](const auto& attribute) { return attribute.first == key; }))
-      attributes_.emplace_back(key, std::move(value));
+      attributes_.emplace_back(key, value);
   }
 
   void add_text(std::string_view key, const std::string& value) {
