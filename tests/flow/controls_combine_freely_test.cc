@@ -86,7 +86,7 @@ RecordedTrace printed_spans(const std::string& text) {
   for (std::string line; std::getline(lines, line);) {
     const auto request = nlohmann::json::parse(line);
     for (const auto& span : request.at("resourceSpans")[0].at("scopeSpans")[0].at("spans"))
-      trace.spans.push_back({.name = span.at("name")});
+      trace.spans.emplace_back().name = span.at("name");
   }
   return trace;
 }
