@@ -266,7 +266,7 @@ SpanCounts Pipeline::span_counts() const {
   SpanCounts counts;
   assembler_.for_each_open([&counts](const assemble::OpenSpan&) { ++counts.live; });
   counts.batched = batched_;
-  counts.processed = recorded_ - batched_;
+  counts.processed = recorded_ - sampled_out_ - batched_;
   counts.no_ring = recorder_.dropped_without_ring() - dropped_without_ring_before_;
   counts.ring_full = recorder_.dropped() - dropped_before_ - counts.no_ring;
   counts.lost_records = recorder_.lost_records() - lost_records_before_;

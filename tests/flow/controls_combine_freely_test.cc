@@ -116,6 +116,7 @@ class Controls : public testing::TestWithParam<const char*> {
     Config config = recording_config(directory_.path() / std::to_string(++run_), groups);
     config.on_error = [](std::string_view) {};  // some combinations leave nobody, which is said
     config.exporter = GetParam();
+    config.metrics_enabled = false;
     config.export_strategy = strategy;
     config.export_rank = 3;
     config.export_sample_rate = 0.1;

@@ -24,12 +24,8 @@ std::vector<nlohmann::json> json_lines(const std::string& text) {
   return lines;
 }
 
-<<<<<<< HEAD
-TEST(ConsoleExporter, PrintsOneJsonObjectPerSpanAndBatchOfMetricsThatNamesItsSignal) {
-=======
 // Contract: 2.exporter
-TEST(ConsoleExporter, PrintsOneJsonObjectPerLineThatNamesItsSignal) {
->>>>>>> 121dcf1 (The contract page: each row with the tests that hold it; Slurm's array and restart as resource attributes; every combination of groups, strategy, samplers and exporter)
+TEST(ConsoleExporter, PrintsOneJsonObjectPerSpanAndBatchOfMetricsThatNamesItsSignal) {
   TemporaryDirectory directory;
   const int status = run_in_child([&] {
     const int file = open((directory.path() / "out").c_str(), O_WRONLY | O_CREAT, 0600);
