@@ -38,6 +38,7 @@ TEST(Rank, TellsTheVariablesThatItIsReadFrom) {
   EXPECT_FALSE(setup::rank_variables());
 }
 
+// Contract: 2.launchers
 TEST(Rank, IsReadFromTorchrun) {
   Environment environment{{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}};
   expect_rank(Rank::from_env(), 5, 8, 1);
