@@ -124,18 +124,28 @@ class Controls : public testing::TestWithParam<const char*> {
     if (config.exporter == "file")
       return std::filesystem::exists(config.file_dir) ? read_trace(config.file_dir).names() : "";
     if (config.exporter == "console") return printed_spans(directory_.read("printed")).names();
+    if (config.exporter == "otlp") return sent_spans().names();
     return std::string(counters.spans_exported, '.');
   }
 
-  /// Only counted where the destination keeps nothing, and where it is a collector that has accepted them.
+  /// What the collector was sent since the last question.
+  RecordedTrace sent_spans() {
+    RecordedTrace trace;
+    const std::vector<HttpRequest> requests = collector_.requests();
+    for (; requests_seen_ < requests.size(); ++requests_seen_)
+      std::ranges::move(read_request(requests[requests_seen_].body).spans, std::back_inserter(trace.spans));
+    return trace;
+  }
+
   std::string as_exported(const std::string& names) const {
-    if (GetParam() == std::string("file") || GetParam() == std::string("console")) return names;
-    return std::string(names.empty() ? 0u : std::size_t(std::ranges::count(names, ' ')) + 1, '.');
+    if (GetParam() != std::string("none")) return names;
+    return std::string(names.empty() ? 0u : std::size_t(std::ranges::count(names, ' ')) + 1, '.');  // only counted
   }
 
  private:
   TemporaryDirectory directory_;
   HttpPeer collector_{[](int, const HttpRequest&) { return answer(200); }};
+  std::size_t requests_seen_ = 0;
   int run_ = 0;
 };
 
