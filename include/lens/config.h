@@ -22,6 +22,7 @@
 #include "lens/group.h"
 #include "lens/resource.h"
 #include "lens/visibility.h"
+#include "lens/w3c.h"
 
 namespace lens {
 
@@ -105,7 +106,7 @@ struct Config {
 
   /// The same configuration as variables, for the environment of a worker that is spawned, over what it inherits:
   /// `from_env` with these options gives an equal one. Not among them is what no text can say: `vocabulary`,
-  /// `custom_strategy`, `on_error`, and what the options or `warnings` tell.
+  /// `custom_strategy`, `on_error`, what the options or `warnings` tell, and `started_in`, which workers inherit.
   LENS_API std::vector<std::pair<std::string, std::string>> to_env(const EnvOptions& options = {}) const;
 
   /// What `span_groups` means in `vocabulary`. Throws std::invalid_argument that lists the valid words.
@@ -141,6 +142,9 @@ struct Config {
   // Not in the environment.
   std::string prefix = "NEMO_LENS";  ///< that from_env was given: messages name variables by it
   std::reference_wrapper<const Vocabulary> vocabulary = SpanGroup::vocabulary();
+  /// What the launcher said in TRACEPARENT, TRACESTATE and BAGGAGE. The span is the parent of all spans of this process
+  /// that have no other; the rest is sent on by `inject`.
+  Propagation started_in = {};
   ExportStrategy custom_strategy = {};                ///< instead of the named one; asked for this rank alone
   std::chrono::milliseconds shutdown_timeout{5'000};  ///< bounds the whole shutdown
   /// Receives one line of text for each warning and background failure, on any thread. When empty, what set-up and

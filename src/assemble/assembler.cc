@@ -190,6 +190,11 @@ void Assembler::describe(OpenSpan& span, Position position, const RecordHeader& 
     span.trace = enclosing->trace;
     span.parent = enclosing->span;
     span.flags = enclosing->flags;
+  } else if (started_in_ && !placement.has_parent) {
+    span.trace = model::words_of(started_in_.trace_id);
+    span.parent = model::word_of(started_in_.span_id);
+    span.flags = sampler_.flags_under(started_in_.flags, span.trace, false);
+    span.parent_is_remote = true;
   } else {
     span.trace = model::trace_words(position, keys_);
     span.parent = 0;

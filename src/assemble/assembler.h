@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "lens/context.h"
 #include "src/assemble/open_span.h"
 #include "src/assemble/time_line.h"
 #include "src/base/buffer.h"
@@ -33,9 +34,11 @@ class SpanSink {
 
 class Assembler {
  public:
-  /// `sampler` decides the `sampled` flag of what it makes; it drops nothing.
-  Assembler(const model::IdentityKeys& keys, const TimeLine& time, const model::TraceSampler& sampler = {})
-      : keys_(keys), time_(time), sampler_(sampler) {}
+  /// `started_in` is the parent of spans that have no other, if it is valid. `sampler` decides the `sampled` flag of
+  /// what it makes; it drops nothing.
+  Assembler(const model::IdentityKeys& keys, const TimeLine& time, const SpanContext& started_in = {},
+            const model::TraceSampler& sampler = {})
+      : keys_(keys), time_(time), started_in_(started_in), sampler_(sampler) {}
   Assembler(const Assembler&) = delete;
   Assembler& operator=(const Assembler&) = delete;
 
@@ -107,6 +110,7 @@ class Assembler {
 
   model::IdentityKeys keys_;
   TimeLine time_;
+  SpanContext started_in_;
   model::TraceSampler sampler_;
   std::unordered_map<std::uint32_t, Thread> threads_;    // by ring
   std::unordered_map<std::uint64_t, OpenSpan> started_;  // no scopes, or scopes of threads that are gone; by `key_of`

@@ -56,6 +56,10 @@ constexpr TraceWords trace_words(std::uint64_t position, const IdentityKeys& key
   return {mixed(position + keys.trace_high), low != 0 ? low : 1};
 }
 
+/// The same the other way.
+inline std::uint64_t word_of(const SpanId& id) noexcept { return __builtin_bit_cast(std::uint64_t, id); }
+inline TraceWords words_of(const TraceId& id) noexcept { return __builtin_bit_cast(TraceWords, id); }
+
 inline SpanId span_id_of(std::uint64_t word) noexcept { return __builtin_bit_cast(SpanId, word); }
 inline TraceId trace_id_of(TraceWords words) noexcept { return __builtin_bit_cast(TraceId, words); }
 

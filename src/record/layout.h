@@ -16,7 +16,7 @@
 namespace lens::record {
 
 inline constexpr char layout_magic[8] = {'L', 'E', 'N', 'S', 'R', 'I', 'N', 'G'};
-inline constexpr std::uint32_t layout_version = 2;
+inline constexpr std::uint32_t layout_version = 3;
 // One that spans go to, and those that wait for a collector's answer.
 inline constexpr std::size_t batch_count = 5;
 
@@ -75,6 +75,10 @@ struct FileHeader {
   ClockKind clock_kind;
   std::int64_t start_unix_ns;
   std::uint64_t identity_keys[3];  // span, trace high, trace low: see src/model/identity.h
+  // The span that the process was started in, parent of all that have no other. All zero: none.
+  std::uint64_t parent_trace[2];
+  std::uint64_t parent_span;
+  std::uint64_t parent_flags;
   char run_id[128];
   char trace_directory[1024];  // where the file exporter writes, or would
   char trace_file[256];        // the name of its file there; empty with another exporter

@@ -51,6 +51,10 @@ void describe(FileHeader& header, const RecorderOptions& options, const model::I
   header.identity_keys[0] = keys.span;
   header.identity_keys[1] = keys.trace_high;
   header.identity_keys[2] = keys.trace_low;
+  const SpanContext& parent = options.started_in;
+  memcpy(header.parent_trace, parent.trace_id.bytes.data(), sizeof header.parent_trace);
+  memcpy(&header.parent_span, parent.span_id.bytes.data(), sizeof header.parent_span);
+  header.parent_flags = parent.flags;
   strncpy(header.run_id, options.run_id.c_str(), sizeof header.run_id - 1);
   strncpy(header.trace_directory, options.trace_directory.c_str(), sizeof header.trace_directory - 1);
   strncpy(header.trace_file, options.trace_file.c_str(), sizeof header.trace_file - 1);

@@ -30,6 +30,7 @@ struct RecorderOptions {
   std::string resource = {}, scope = {};  // as they stand in a request, for who recovers what this process leaves
   std::string redacted_keys = {};         // one a line, for the same reader
   std::string trace_directory = {}, trace_file = {};
+  SpanContext started_in = {};  // the parent of spans that have no other
   model::TraceSampler sampler = {};
   int sample_every_n_steps = 1;
 };

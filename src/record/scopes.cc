@@ -6,6 +6,7 @@
 #include "lens/span_handle.h"
 #include "src/record/in_flight_exception.h"
 #include "src/record/option_items.h"
+#include "src/record/propagation.h"
 #include "src/record/recorder.h"
 #include "src/record/steps.h"
 #include "src/record/thread.h"
@@ -105,9 +106,9 @@ bool save_trace(Position position, const SpanContext& activated) noexcept try {
 /// The flags of a span whose explicit parent is `context`, of this process or of another.
 std::uint8_t flags_under(const SpanContext& context) noexcept {
   const Recorder& recorder = Recorder::instance();
-  const auto trace = __builtin_bit_cast(model::TraceWords, context.trace_id);
-  const auto position = model::position_of(__builtin_bit_cast(std::uint64_t, context.span_id), recorder.keys());
-  return recorder.sampler().flags_under(context.flags, trace, made_by_this_process(position));
+  const Position position = model::position_of(model::word_of(context.span_id), recorder.keys());
+  return recorder.sampler().flags_under(context.flags, model::words_of(context.trace_id),
+                                        made_by_this_process(position));
 }
 
 SpanContext unsampled(SpanContext context) noexcept {
@@ -120,6 +121,21 @@ void enter_trace(const SpanContext& context) noexcept {
   trace.root = 0;
   std::memcpy(trace.words, context.trace_id.bytes.data(), sizeof trace.words);
   trace.flags = flags_under(context);
+}
+
+/// The trace that the span at `position` begins.
+SpanContext own_trace(Position position) noexcept {
+  const Recorder& recorder = Recorder::instance();
+  const model::TraceWords words = model::trace_words(position, recorder.keys());
+  return {model::trace_id_of(words), {}, recorder.sampler().flags_of_root(words)};
+}
+
+/// The trace of a span at `position` that has neither a parent nor a scope around it.
+SpanContext outermost_trace(Position position) noexcept {
+  const SpanContext& parent = process_started_in().context;
+  if (!parent) return own_trace(position);
+  const model::TraceSampler& sampler = Recorder::instance().sampler();
+  return {parent.trace_id, {}, sampler.flags_under(parent.flags, model::words_of(parent.trace_id), false)};
 }
 
 /// Appends a begin or start record with options; 0 when there was no room.
@@ -168,13 +184,10 @@ Position begin_scope_with(Name name, const SpanOptions& options, unsigned& excep
   if (position == 0) return 0;
   thread.limit -= end_record_bytes;
   exceptions = thread.exceptions->uncaught;
-  const bool own_trace = options.root || thread.is_outside();
+  const bool is_outermost = thread.is_outside();
   if ((options.root || options.parent) && save_trace(position, {})) {
-    if (options.root)
-      thread.trace.root = position;
-    else
-      enter_trace(options.parent);
-  } else if (own_trace) {
+    enter_trace(options.root ? own_trace(position) : options.parent);
+  } else if (is_outermost) {
     thread.trace.root = position;
   }
   set_current(thread, *thread_block, position);
@@ -188,18 +201,13 @@ StartedSpan start_span(Name name, const SpanOptions& options) noexcept {
   if (position == 0) return {};
   const ThreadState& thread = thread_state;
   StartedSpan started{position, {}};
-  const Recorder& recorder = Recorder::instance();
-  if (!options.root && options.parent) {
-    started.context.trace_id = options.parent.trace_id;
-    started.context.flags = flags_under(options.parent);
-  } else if (options.root || thread.is_outside()) {
-    const model::TraceWords trace = model::trace_words(position, recorder.keys());
-    started.context.trace_id = model::trace_id_of(trace);
-    started.context.flags = recorder.sampler().flags_of_root(trace);
-  } else {
-    started.context = current_context();
-  }
-  started.context.span_id = model::span_id_of(model::span_word(position, recorder.keys()));
+  if (options.root)
+    started.context = own_trace(position);
+  else if (options.parent)
+    started.context = {options.parent.trace_id, {}, flags_under(options.parent)};
+  else
+    started.context = thread.is_outside() ? outermost_trace(position) : current_context();
+  started.context.span_id = model::span_id_of(model::span_word(position, Recorder::instance().keys()));
   return started;
 }
 
@@ -234,8 +242,6 @@ SpanContext context_of(Position position) noexcept {
   position = unmarked(position);
   if (position == 0 || !thread_block || !made_by_this_process(position)) return {};
   if (position < Recorder::instance().file()->ring(ring_number(position)).head.session_first) return {};
-  const Recorder& recorder = Recorder::instance();
-  const model::IdentityKeys& keys = recorder.keys();
   TraceState trace = thread_state.trace;
   const auto& changes = thread_block->changes;
   for (auto change = changes.rbegin(); change != changes.rend(); ++change) {
@@ -244,15 +250,13 @@ SpanContext context_of(Position position) noexcept {
     trace = change->before;
   }
   SpanContext context;
-  context.span_id = model::span_id_of(model::span_word(position, keys));
   if (trace.root) {
-    const model::TraceWords words = model::trace_words(trace.root, keys);
-    context.trace_id = model::trace_id_of(words);
-    context.flags = recorder.sampler().flags_of_root(words);
+    context = outermost_trace(trace.root);
   } else {
     std::memcpy(context.trace_id.bytes.data(), trace.words, sizeof trace.words);
     context.flags = trace.flags;
   }
+  context.span_id = model::span_id_of(model::span_word(position, Recorder::instance().keys()));
   return context;
 }
 

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "src/setup/environment.h"
+#include "src/setup/propagation.h"
 
 namespace lens {
 namespace {
@@ -68,6 +69,7 @@ Config Config::from_env(const EnvOptions& options) {
   config.prefix = options.prefix;
   const std::vector<std::string> prefixes = setup::prefixes_of(options);
   for (const Variable& variable : setup::variables()) apply(config, variable, prefixes);
+  config.started_in = setup::read_propagation(setup::propagators_of(config.standard));
   for (std::string& warning : setup::unknown_variables(prefixes)) add_warning(config, std::move(warning));
   return config;
 }

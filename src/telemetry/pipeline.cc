@@ -64,7 +64,7 @@ Pipeline::Pipeline(Options options, std::unique_ptr<exporting::Exporter> exporte
       exporter_(std::move(exporter)),
       on_error_(std::move(on_error)),
       announce_(std::move(announce)),
-      assembler_(recorder_.keys(), first_time_line(), options_.sampler),
+      assembler_(recorder_.keys(), first_time_line(), options_.started_in, options_.sampler),
       encoder_(
           record::Names::text, [this](std::uint64_t ticks) { return assembler_.time().unix_ns(ticks); },
           options_.limits, std::move(options_.redacted_keys)),

@@ -27,6 +27,7 @@ class Pipeline : private assemble::SpanSink {
     std::chrono::milliseconds schedule_delay{5000};  // a span waits so long at most before it is exported
     std::size_t max_batch_spans = 0;                 // 0: as many as make a request of a good size
     otlp::Limits limits;
+    SpanContext started_in;       // the parent of spans that have no other
     model::TraceSampler sampler;  // spans whose `sampled` flag it does not set end here
     std::vector<std::string> redacted_keys;
     std::unique_ptr<exporting::MetricReader> metrics = {};  // null: there are none

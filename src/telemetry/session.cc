@@ -138,6 +138,7 @@ void Session::start() {
   recording.scope = envelope.scope();
   for (const std::string& key : config_.redacted_keys) recording.redacted_keys += key + '\n';
   recording.trace_directory = std::filesystem::absolute(plan_.file_dir);
+  recording.started_in = config_.started_in.context;
   recording.sampler = plan_.sampler;
   recording.sample_every_n_steps = config_.sample_every_n_steps;
   std::string problem;
@@ -148,6 +149,7 @@ void Session::start() {
   options.schedule_delay = config_.standard.span_batch.schedule_delay;
   options.max_batch_spans = config_.standard.span_batch.max_export_batch_size;
   options.limits = limits_of(config_.standard.span_limits);
+  options.started_in = config_.started_in.context;
   options.sampler = plan_.sampler;
   options.redacted_keys = config_.redacted_keys;
   pipeline_ = std::make_unique<telemetry::Pipeline>(std::move(options), std::move(exporter), on_error, announce);

@@ -8,7 +8,9 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "src/record/propagation.h"
 #include "src/setup/plan.h"
+#include "src/setup/propagation.h"
 #include "src/telemetry/error_sink.h"
 #include "src/telemetry/session.h"
 
@@ -99,6 +101,12 @@ void stop_watching() noexcept {
 
 }  // namespace
 
+namespace {
+void set_propagation(const Config& config) {
+  record::set_process_propagation(setup::propagators_of(config.standard), config.started_in);
+}
+}  // namespace
+
 TelemetryHandle setup_telemetry(const Config& config, const Rank& rank, const ResourceAttributes& attributes) {
   const setup::Plan plan = setup::make_plan(config, rank, attributes);
   TelemetryHandle handle;
@@ -106,6 +114,8 @@ TelemetryHandle setup_telemetry(const Config& config, const Rank& rank, const Re
     // A mistyped variable may be why it is disabled.
     const auto announce = telemetry::announcing(config.on_error);
     for (const std::string& warning : plan.warnings) announce(warning);
+    std::lock_guard lock(active().mutex);
+    if (!active().session.lock()) set_propagation(config);  // what comes from others is sent on all the same
     return handle;
   }
   std::lock_guard lock(active().mutex);
@@ -114,6 +124,7 @@ TelemetryHandle setup_telemetry(const Config& config, const Rank& rank, const Re
       throw std::logic_error("telemetry is already set up in this process; shut it down first");
     running->shutdown({});
   }
+  set_propagation(config);
   auto session = std::make_shared<Session>(plan, config);
   active().session = session;
   if (session->is_exporting()) {

@@ -42,6 +42,26 @@ TEST(Kill, AtARandomMomentLosesNothingThatHadEnded) {
   }
 }
 
+// Contract: 5.launcher
+TEST(Kill, LeavesRootsUnderTheSpanThatTheProcessWasStartedIn) {
+  const RunPlace place;
+  const Shared<Ledger> ledger;
+  Config config = place.config();
+  config.started_in.context = {{{1, 2, 3}}, {{4, 5, 6}}, SpanContext::sampled};
+  Child child([&] { work(*ledger, config, true); });
+  wait_for([&] { return ledger->steps[0].ended > 100; });
+  child.kill();
+  place.recover();
+  const RecordedTrace trace = place.trace();
+  const RecordedSpan& job = trace.only("job");
+  EXPECT_TRUE(job.truncated());
+  EXPECT_EQ(job.parent_id, config.started_in.context.span_id.hex());
+  for (const RecordedSpan& span : trace.spans) {
+    const bool is_in = span.trace_id == config.started_in.context.trace_id.hex();
+    EXPECT_EQ(is_in, span.name != "request") << span.name;  // an explicit root
+  }
+}
+
 TEST(Kill, DuringShutdownLosesNothingThatHadEnded) {
   for (int round = 0; round < 20; ++round) {
     SCOPED_TRACE("round " + std::to_string(round));

@@ -13,6 +13,7 @@ const std::string trace = "4bf92f3577b34da6a3ce929d0e0e4736", parent = "00f067aa
 const std::string ids = trace + "-" + parent;
 const std::string zeros(32, '0');
 
+// Contract: 5.w3c
 TEST(Traceparent, IsReadAndSentAs00) {
   struct Vector {
     std::string header, sent;
@@ -34,6 +35,7 @@ TEST(Traceparent, IsReadAndSentAs00) {
   }
 }
 
+// Contract: 5.w3c
 TEST(Traceparent, ThatIsMalformedIsIgnored) {
   const std::string vectors[] = {
       "",
@@ -76,6 +78,7 @@ std::string members(int count) {
   return header;
 }
 
+// Contract: 5.w3c
 TEST(Tracestate, IsReadMemberByMember) {
   const std::string z256(256, 'z'), value256 = std::string(255, ' ') + "v";
   struct Vector {
@@ -104,6 +107,7 @@ TEST(Tracestate, IsReadMemberByMember) {
   for (const auto& vector : vectors) EXPECT_EQ(tracestate(vector.header), vector.members) << vector.header;
 }
 
+// Contract: 5.w3c
 TEST(Tracestate, WithAMalformedMemberIsIgnored) {
   const std::string vectors[] = {
       "",
@@ -132,6 +136,7 @@ TEST(Tracestate, WithAMalformedMemberIsIgnored) {
   for (const std::string& header : vectors) EXPECT_EQ(tracestate(header), "") << header;
 }
 
+// Contract: 5.w3c
 TEST(Tracestate, LosesWholeMembersFirstTheLongThenTheLast) {
   const auto member = [](char key, int characters) { return key + ("=" + std::string(characters - 2, 'v')); };
   const auto sent = [](const std::string& header) { return format_tracestate(parse_tracestate(header)); };
@@ -145,6 +150,7 @@ TEST(Tracestate, LosesWholeMembersFirstTheLongThenTheLast) {
   EXPECT_EQ(sent(three + ',' + member('d', 128)), three);
 }
 
+// Contract: 5.w3c
 TEST(TraceContext, TracestateStandsAndFallsWithTraceparentButNotTheReverse) {
   const std::string traceparent = "00-" + ids + "-01";
   const Propagation before{{{{1}}, {{2}}, 1}, "old=1", {}};
@@ -159,6 +165,7 @@ TEST(TraceContext, TracestateStandsAndFallsWithTraceparentButNotTheReverse) {
 
 using Members = std::vector<BaggageMember>;
 
+// Contract: 5.w3c
 TEST(Baggage, IsReadMemberByMember) {
   struct Vector {
     std::string header;
@@ -184,6 +191,7 @@ TEST(Baggage, IsReadMemberByMember) {
   for (const auto& vector : vectors) EXPECT_EQ(parse_baggage(vector.header), vector.members) << vector.header;
 }
 
+// Contract: 5.w3c
 TEST(Baggage, LosesTheMembersThatAreMalformed) {
   const std::string malformed[] = {
       "",       " ",      "key",    "=value", "key;p=1", "k\"y=1", "k y=1",      "k@y=1",  "k\xc3=1", "k=a b",
@@ -195,6 +203,7 @@ TEST(Baggage, LosesTheMembersThatAreMalformed) {
   }
 }
 
+// Contract: 5.w3c
 TEST(Baggage, IsSentEncodedAndComesBack) {
   const Members sent = {{"plain", "value"}, {"text", "a b,c;d=e\\f\"g%h\xc3\xa9\n"}, {"empty", "", "p=1;q"}};
   const std::string header = format_baggage(sent);
@@ -203,6 +212,7 @@ TEST(Baggage, IsSentEncodedAndComesBack) {
   EXPECT_EQ(format_baggage({{"no token", "1"}, {"", "1"}, {"a", "1", "p,b=2"}, {"b", "1", "p\r\nx: y"}}), "");
 }
 
+// Contract: 5.w3c
 TEST(Baggage, CarriesSixtyFourMembersAnd8192BytesAndNeverAPart) {
   Members many;
   for (int i = 0; i < 65; ++i) many.push_back({"key" + std::to_string(i), "value"});
@@ -220,12 +230,14 @@ TEST(Baggage, CarriesSixtyFourMembersAnd8192BytesAndNeverAPart) {
   EXPECT_EQ(format_baggage({fitting[0], {"b", std::string(4095, 'x')}, {"c", "1"}}), too_long.substr(0, 4095) + ",c=1");
 }
 
+// Contract: 5.w3c
 TEST(Baggage, IsNeverReplacedByNothing) {
   const Propagation before{{}, "", {{"a", "1"}}};
   EXPECT_EQ(from_w3c({"", "", "broken"}, {}, before), before);
   EXPECT_EQ(from_w3c({"", "", "b=2"}, {}, before).baggage, (Members{{"b", "2"}}));
 }
 
+// Contract: 5.w3c
 TEST(Propagators, ThatAreOffNeitherReadNorWrite) {
   const Propagation all{{{{1}}, {{2}}, 1}, "foo=1", {{"a", "1"}}};
   const detail::W3cHeaders headers = to_w3c(all, {});

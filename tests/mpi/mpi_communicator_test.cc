@@ -40,6 +40,7 @@ RecordedTrace record_ranks(const std::function<void(int rank, MpiCommunicator&)>
   return trace;
 }
 
+// Contract: 5.broadcast
 TEST(MpiCommunicator, GivesAllRanksTheBytesOfEachSource) {
   MpiCommunicator communicator(MPI_COMM_WORLD);
   ASSERT_GE(communicator.size(), 3);
@@ -52,12 +53,14 @@ TEST(MpiCommunicator, GivesAllRanksTheBytesOfEachSource) {
   }
 }
 
+// Contract: 5.source
 TEST(MpiCommunicator, FindsTheFirstRankThatExports) {
   MpiCommunicator communicator(MPI_COMM_WORLD);
   EXPECT_EQ(find_exporting_rank(communicator, communicator.size(), communicator.rank() >= 2), 2);
   EXPECT_EQ(find_exporting_rank(communicator, communicator.size(), false), -1);
 }
 
+// Contract: 5.linked, 5.adopted
 TEST(MpiRanks, LinkToTheSourcesStepOrJoinItsTrace) {
   int ranks = 0;
   const RecordedTrace trace = record_ranks([&](int rank, MpiCommunicator& communicator) {
@@ -92,6 +95,7 @@ std::string failure_of(MpiCommunicator& communicator, int source, std::size_t si
   return error.what();
 }
 
+// Contract: 5.missing
 TEST(MissingRank, ThatIsTheSourceIsNamedToAllWhoWait) {
   MpiCommunicator communicator(MPI_COMM_WORLD, milliseconds(200));
   const auto began = std::chrono::steady_clock::now();
@@ -106,12 +110,14 @@ TEST(MissingRank, ThatIsTheSourceIsNamedToAllWhoWait) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+// Contract: 5.missing
 TEST(MissingRank, ThatIsNotTheSourceKeepsNobodyWaiting) {
   MpiCommunicator communicator(MPI_COMM_WORLD, std::chrono::minutes(10));
   EXPECT_EQ(communicator.rank() == 2 ? "" : failure_of(communicator, 0), "");
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+// Contract: 5.missing
 TEST(MissingRank, IsNamedToASourceWhoseBytesWaitForIt) {
   MpiCommunicator communicator(MPI_COMM_WORLD, milliseconds(500));
   constexpr std::size_t too_much_to_keep = 8 << 20;

@@ -31,8 +31,8 @@ telemetry is enabled. A variable with a prefix that is not in this table is repo
 Booleans are 1/0, true/false, yes/no, on/off, in any case.
 
 This version records and exports spans, and metrics of itself ([metrics.md](metrics.md)). It reads and checks every variable
-of this page, but these have no effect yet: LOGS_ENABLED, OTEL_PROPAGATORS, OTEL_BLRP_…, OTEL_EXPORTER_OTLP_LOGS_…. What the exporter `otlp` does with the others: [otlp.md](otlp.md).
-Which ranks, traces and steps are kept: [sampling.md](sampling.md).
+of this page, but these have no effect yet: LOGS_ENABLED, OTEL_BLRP_…, OTEL_EXPORTER_OTLP_LOGS_…. What the exporter `otlp` does with the others: [otlp.md](otlp.md).
+Which ranks, traces and steps are kept: [sampling.md](sampling.md); OTEL_PROPAGATORS, TRACEPARENT: [propagation.md](propagation.md).
 OTEL_TRACES_EXPORTER and its like are not read: the key EXPORTER names the destination of all signals.
 
 )";

@@ -80,7 +80,7 @@ Looks look_until(const std::atomic<bool>& stop, const std::filesystem::path& shm
   trace::RingFile& rings = files.front();
   for (; !stop; ++looks.looks) {
     rings.read_facts();
-    assemble::Assembler assembler(rings.keys(), rings.time_line());
+    assemble::Assembler assembler(rings.keys(), rings.time_line(), rings.started_in());
     LiveCheck check(rings);
     std::vector<std::string> problems;
     rings.feed(assembler, check, problems);

@@ -48,7 +48,7 @@ ProcessState read_process_state(RingFile& rings) {
   state.spans_recorded = facts.spans_recorded;
   state.spans_dropped = facts.spans_dropped;
 
-  assemble::Assembler assembler(rings.keys(), rings.time_line());
+  assemble::Assembler assembler(rings.keys(), rings.time_line(), rings.started_in());
   LastIteration last(rings);
   const std::uint64_t last_ticks = rings.feed(assembler, last, state.problems);
   const std::int64_t until_ns = state.is_alive ? now_unix_ns() : assembler.time().unix_ns(last_ticks);

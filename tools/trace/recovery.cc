@@ -177,7 +177,7 @@ Recovery write_what_is_left(RingFile& rings, const RingFileFacts& facts) {
   const fs::path directory = facts.trace_directory;
   if (!directory.is_absolute()) throw std::runtime_error("does not say where the run's traces are");
   const std::string name = fmt::format("rank{}-{}-{}", facts.rank, facts.start_unix_ns / 1'000'000, facts.pid);
-  assemble::Assembler assembler(rings.keys(), rings.time_line());
+  assemble::Assembler assembler(rings.keys(), rings.time_line(), rings.started_in());
   Collector collector(rings, assembler, recovery.problems);
   for (std::size_t number = 0; number < record::batch_count; ++number)
     collector.take_batch(rings.read_batch(number, recovery.problems), recovery.problems);

@@ -174,6 +174,12 @@ model::IdentityKeys RingFile::keys() const {
   return {keys[0], keys[1], keys[2]};
 }
 
+SpanContext RingFile::started_in() const {
+  const auto& [high, low] = header().parent_trace;
+  return {model::trace_id_of({high, low}), model::span_id_of(header().parent_span),
+          static_cast<std::uint8_t>(header().parent_flags)};
+}
+
 assemble::TimeLine RingFile::time_line() const { return assemble::TimeLine(facts_.clock, facts_.ns_per_tick); }
 
 std::string RingFile::copy_records(const RingHeader& ring, std::uint64_t from, std::uint64_t to) const {

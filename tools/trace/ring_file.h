@@ -52,6 +52,7 @@ class RingFile {
   std::uint64_t unknown_name_count() const noexcept { return unknown_names_; }
 
   model::IdentityKeys keys() const;
+  SpanContext started_in() const;
   assemble::TimeLine time_line() const;
 
   /// Spans that a dead process dropped since it last counted: to be added to spans_dropped.
