@@ -316,9 +316,8 @@ void Pipeline::finish() {
   exporter_->drain(send_until);
   count();
   const record::Counters& counters = recorder_.counters();
-  exporter_->finish(
-      {counters.spans_recorded, counters.spans_exported, counters.spans_dropped, counters.spans_truncated,
-       counters.spans_sampled_out});
+  exporter_->finish({counters.spans_recorded, counters.spans_exported, counters.spans_dropped, counters.spans_truncated,
+                     counters.spans_sampled_out});
   say_losses();
   if (!options_.metrics) return;
   send_metrics();
