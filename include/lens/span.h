@@ -101,6 +101,8 @@ LENS_API bool keeps_started_step(Position position, std::optional<std::int64_t> 
 /// Begins a scope with options; 0 when there was no room.
 LENS_API Position begin_scope_with(Name name, const SpanOptions& options, unsigned& exceptions) noexcept;
 LENS_API SpanContext context_of(Position position) noexcept;
+/// Of the span that is current on this thread, also of a handle that is active; 0 outside of any.
+LENS_API Position current_position() noexcept;
 
 /// Finds room for a record about a span; there is none for a span that was inherited through fork. False: the record
 /// is lost, which is counted and, when it was not an end, told of the span.
@@ -170,6 +172,18 @@ class SpanOperations {
  private:
   detail::Position position() const noexcept { return static_cast<const Derived*>(this)->position_; }
 };
+
+/// Stands for the span that was current when it was asked for: to say something of a span that somebody else holds.
+class CurrentSpan : public SpanOperations<CurrentSpan> {
+ private:
+  friend SpanOperations<CurrentSpan>;
+  friend CurrentSpan current_span() noexcept;
+  CurrentSpan() noexcept : position_(detail::current_position()) {}
+  detail::Position position_;
+};
+
+/// The calling thread's current span; empty outside of any, and where the current one is another process's.
+inline CurrentSpan current_span() noexcept { return {}; }
 
 /// A span that lives as long as its scope. The calling thread's current span meanwhile.
 class [[nodiscard]] ScopedSpan : public SpanOperations<ScopedSpan> {

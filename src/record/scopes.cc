@@ -238,6 +238,19 @@ void deactivate(const Activated& activated) noexcept {
   end_slowly(activated.position, activated.previous, no_exception);
 }
 
+Position current_position() noexcept {
+  notice_ends_elsewhere();
+  const Position position = unmarked(thread_state.current);
+  if (position == 0 || !thread_block || thread_state.is_outside()) return 0;
+  for (const TraceChange& change : thread_block->changes) {
+    if (change.position != position || !change.activated) continue;
+    const auto span = __builtin_bit_cast(std::uint64_t, change.activated.span_id);
+    const Position activated = model::position_of(span, Recorder::instance().keys());
+    return made_by_this_process(activated) ? activated : 0;
+  }
+  return position;
+}
+
 SpanContext context_of(Position position) noexcept {
   position = unmarked(position);
   if (position == 0 || !thread_block || !made_by_this_process(position)) return {};
