@@ -54,6 +54,10 @@ bool own_directory(const std::string& directory, std::string& problem) {
     problem = directory + ": not a directory of this user";
     return false;
   }
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    problem = directory + ": others may write to it; `chmod go-w` it";
+    return false;
+  }
   return true;
 }
 

@@ -53,6 +53,20 @@ TEST(RingFile, FallsBackToPrivateMemoryAndSaysWhy) {
   EXPECT_TRUE(file->make_ring(1));
 }
 
+TEST(RingFile, IsInADirectoryThatNobodyElseMayWriteTo) {
+  tests::TemporaryDirectory directory;
+  const std::filesystem::path own = directory.path() / "own", shared = directory.path() / "shared";
+  std::string problem;
+  ASSERT_TRUE(RingFile::create({own, "test.ring"}, problem));
+  EXPECT_EQ(std::filesystem::status(own).permissions(), std::filesystem::perms::owner_all);
+  std::filesystem::create_directory(shared);
+  std::filesystem::permissions(shared, std::filesystem::perms::all);
+  const auto file = RingFile::create({shared, "test.ring"}, problem);
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->path(), "");
+  EXPECT_NE(problem.find("others may write"), std::string::npos) << problem;
+}
+
 TEST(RingFile, AllRingsStayWithinTheMemoryOfAProcess) {
   std::string problem;
   const auto file = RingFile::create({"", "test"}, problem);

@@ -143,6 +143,14 @@ TEST_F(DamagedFile, SaysWhatCannotBeRead) {
   EXPECT_THAT(said(read_with(offsetof(FileHeader, resource_bytes), most)), HasSubstr("the resource cannot be read"));
   EXPECT_THAT(said(read_with(offsetof(FileHeader, redaction_bytes), most)), HasSubstr("redact"));
   EXPECT_THAT(said(read_with(offsetof(FileHeader, trace_directory), 'x')), HasSubstr("where the run's traces are"));
+  EXPECT_THAT(said(read_with(offsetof(FileHeader, ring_count), 0u)), HasSubstr("number of rings"));
+  EXPECT_THAT(said(read_with(offsetof(FileHeader, clock) + offsetof(record::ClockCalibration, ns_per_tick), most)),
+              HasSubstr("rate of the clock"));
+  for (const std::uint32_t state : {0u, 2u, 77u}) {
+    EXPECT_THAT(said(read_with(offsetof(FileHeader, state), state)), HasSubstr("yet it holds spans")) << state;
+    EXPECT_GT(recovered_, 30u);
+  }
+  EXPECT_THAT(said(read_with(ring_at(1) + offsetof(RingHeader, state), 0u)), HasSubstr("ring 1: marked as unused"));
   EXPECT_THAT(said(read_with(ring_at(1) + offsetof(RingHeader, data_bytes), most)),
               HasSubstr("ring 1: cannot be read"));
   EXPECT_THAT(said(read_with(ring_at(1) + offsetof(RingHeader, head), most)), HasSubstr("ring 1: cannot be read"));

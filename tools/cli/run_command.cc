@@ -82,26 +82,29 @@ launch::RunRequest request_of(const RunOptions& options, const CLI::App& command
   return request;
 }
 
+// As short as it can be typed from here.
+std::string name_of(const fs::path& directory) {
+  fs::path relative = directory.lexically_proximate(fs::current_path());
+  return (*relative.begin() == ".." ? directory : relative).string();
+}
+
 // What ranks had recorded and could not write any more: a rank that is killed has no say in it.
 void recover_ranks(launch::Console& console, const launch::RunPlan& plan) {
-  if (plan.shm_dir.empty() || plan.exporter != "file") return;
+  if (plan.shm_dir.empty()) return;
   for (trace::RingFile& rings : trace::find_ring_files(plan.shm_dir, plan.run_id)) {
     try {
       const auto recovery = trace::recover(rings);
-      if (!recovery || recovery->file.empty()) continue;
-      console.print_message(fmt::format("recovered {} spans of rank {} that had ended, and {} that were open",
-                                        recovery->ended, recovery->rank, recovery->truncated));
+      if (!recovery) continue;
+      for (const std::string& problem : recovery->problems)
+        console.print_message(fmt::format("recovering rank {}: {}", recovery->rank, problem));
+      if (recovery->file.empty()) continue;
+      console.print_message(fmt::format("recovered {} spans of rank {} that had ended, and {} that were open, in {}",
+                                        recovery->ended, recovery->rank, recovery->truncated, name_of(recovery->file)));
     } catch (const std::exception& error) {
       console.print_message(
           fmt::format("{}: {}; `lens recover {}` tries again", rings.path().string(), error.what(), plan.run_id));
     }
   }
-}
-
-// As short as it can be typed from here.
-std::string name_of(const fs::path& directory) {
-  fs::path relative = directory.lexically_proximate(fs::current_path());
-  return (*relative.begin() == ".." ? directory : relative).string();
 }
 
 void print_report(launch::Console& console, const launch::RunPlan& plan) {

@@ -38,7 +38,7 @@ class Rates {
   void fill(std::vector<trace::ProcessState>& ranks) {
     const auto now = Clock::now();
     for (trace::ProcessState& rank : ranks) {
-      auto [last, is_new] = last_.try_emplace(rank.pid, now, rank.spans_recorded);
+      auto [last, is_new] = last_.try_emplace(rank.file, now, rank.spans_recorded);
       if (is_new) continue;
       const double elapsed_s = std::chrono::duration<double>(now - last->second.first).count();
       if (elapsed_s > 0) rank.spans_per_s = double(rank.spans_recorded - last->second.second) / elapsed_s;
@@ -47,7 +47,7 @@ class Rates {
   }
 
  private:
-  std::map<int, std::pair<Clock::time_point, std::uint64_t>> last_;
+  std::map<std::string, std::pair<Clock::time_point, std::uint64_t>> last_;
 };
 
 // Unless a run is named: the one that began last, before all one of which a process lives.
@@ -173,7 +173,7 @@ int print_once(const TopOptions& options) {
   return exit_success;
 }
 
-int refresh(const TopOptions& options) {
+int refresh(TopOptions options) {
   Rates rates;
   bool seen = false;
   while (true) {
@@ -181,6 +181,7 @@ int refresh(const TopOptions& options) {
     if (snapshot.ranks.empty() && !seen) return explain_nothing(options, snapshot);
     if (snapshot.ranks.empty()) break;
     seen = true;
+    options.run = snapshot.run_id;  // the one that was chosen first, until it ends
     rates.fill(snapshot.ranks);
     constexpr std::string_view clear_screen = "\x1b[H\x1b[2J";
     fmt::print("{}{}\n^C ends this.\n", clear_screen, snapshot_text(snapshot, terminal_width(STDOUT_FILENO)));

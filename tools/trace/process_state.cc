@@ -44,6 +44,7 @@ ProcessState read_process_state(RingFile& rings) {
   ProcessState state;
   state.rank = facts.rank;
   state.pid = facts.pid;
+  state.file = rings.path().string();
   state.is_alive = rings.is_alive();
   state.spans_recorded = facts.spans_recorded;
   state.spans_dropped = facts.spans_dropped;

@@ -19,6 +19,7 @@ struct OpenFrame {
 struct ProcessState {
   int rank = 0;
   int pid = 0;
+  std::string file;  // its file of rings: processes of different containers may have one pid
   bool is_alive = false;
   std::vector<OpenFrame> stack;           // of the thread whose outermost span is the oldest; innermost first
   std::optional<std::int64_t> iteration;  // of the innermost span that has one, else of the last that ended

@@ -173,7 +173,9 @@ Recovery write_what_is_left(RingFile& rings, const RingFileFacts& facts) {
   Recovery recovery;
   recovery.rank = facts.rank;
   recovery.pid = facts.pid;
-  if (facts.state != record::FileState::recording) return recovery;
+  if (facts.state != record::FileState::recording && !rings.holds_anything()) return recovery;
+  if (facts.state != record::FileState::recording)
+    recovery.problems.push_back(fmt::format("its state is {}, yet it holds spans", std::uint32_t(facts.state)));
   const fs::path directory = facts.trace_directory;
   if (!directory.is_absolute()) throw std::runtime_error("does not say where the run's traces are");
   const std::string name = fmt::format("rank{}-{}-{}", facts.rank, facts.start_unix_ns / 1'000'000, facts.pid);

@@ -57,7 +57,7 @@ struct RingFile::RingCopy {
 };
 
 RingFile::RingFile(fs::path path) : path_(std::move(path)) {
-  file_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  file_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);  // a pipe of that name is not waited for
   if (file_ < 0) throw std::system_error(errno, std::generic_category(), path_.string());
   try {
     read_facts();
@@ -191,6 +191,19 @@ std::string RingFile::copy_records(const RingHeader& ring, std::uint64_t from, s
 
 std::uint32_t RingFile::ring_count() const { return std::min(header().ring_count, max_ring_count); }
 
+bool RingFile::holds_anything() const {
+  for (const auto& bytes : header().batch_bytes)
+    if (bytes.load() > 0) return true;
+  for (std::uint32_t number = 1; number <= ring_count(); ++number) {
+    const std::string bytes = read_ring_header(number);
+    if (bytes.size() < sizeof(RingHeader)) continue;
+    const auto& ring = *reinterpret_cast<const RingHeader*>(bytes.data());
+    const record::OpenList& list = ring.open[ring.open_version.load() & 1];
+    if (list.bytes > 0) return true;  // records alone: ends that came after the last drain
+  }
+  return false;
+}
+
 std::string RingFile::read_ring_header(std::uint32_t number) const {
   return read(header().rings_offset + std::uint64_t(number - 1) * sizeof(RingHeader), sizeof(RingHeader));
 }
@@ -211,7 +224,10 @@ std::optional<RingFile::RingCopy> RingFile::copy_ring(std::uint32_t number, std:
     const std::string bytes = read_ring_header(number);
     if (bytes.size() < sizeof(RingHeader)) break;
     const auto& ring = *reinterpret_cast<const RingHeader*>(bytes.data());
-    if (ring.state.load() == record::RingState::unused) return std::nullopt;
+    if (ring.state.load() == record::RingState::unused) {
+      if (ring.head.position.load() == 0) return std::nullopt;
+      problems.push_back(fmt::format("ring {}: marked as unused, yet it has records", number));
+    }
     const std::uint64_t version = ring.open_version.load();
     const record::OpenList& list = ring.open[version & 1];
     RingCopy copy;
@@ -242,6 +258,9 @@ std::uint64_t RingFile::feed(assemble::Assembler& assembler, assemble::SpanSink&
                              std::vector<std::string>& problems) {
   std::uint64_t latest_ticks = facts_.clock.ticks;
   std::vector<std::unique_ptr<RingCopy>> copies;  // the assembler borrows them until the cycle ends
+  if (ring_count() == 0) problems.push_back("the number of rings cannot be read");
+  if (facts_.ns_per_tick != header().clock.ns_per_tick)
+    problems.push_back("the rate of the clock cannot be read: times are wrong");
   if (!names_complete_) problems.push_back(fmt::format("of the names only {} can be read", names_.size()));
   for (std::uint32_t number = 1; number <= ring_count(); ++number) {
     auto found = copy_ring(number, problems);

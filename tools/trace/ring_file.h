@@ -55,6 +55,8 @@ class RingFile {
   SpanContext started_in() const;
   assemble::TimeLine time_line() const;
 
+  /// Whether there are batches or open spans: an orderly end leaves none.
+  bool holds_anything() const;
   /// Spans that a dead process dropped since it last counted: to be added to spans_dropped.
   std::uint64_t read_uncounted_drops() const;
 
