@@ -149,8 +149,15 @@ Outcome unanswered(const Response& response, const Endpoint& endpoint, OtlpProto
   switch (response.curl_code) {
     case CURLE_SEND_ERROR:
     case CURLE_RECV_ERROR:  // a server of HTTP/1.1 may close before its answer is read
-      if (protocol == OtlpProtocol::grpc && !response.answered)
-        outcome.message += "; is this the collector's gRPC port (4317)?";
+      if (response.answered) break;
+      if (protocol == OtlpProtocol::grpc) {
+        outcome.reason = Reason::protocol;
+        outcome.message +=
+            "; is this the collector's gRPC port (4317)? For its HTTP port set "
+            "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf";
+      }
+      if (endpoint.url.starts_with("http://"))
+        outcome.message += "; if the collector wants TLS, write https:// before the endpoint";
       break;
     case CURLE_SSL_CONNECT_ERROR:
       outcome.message += "; if the collector takes connections without TLS, write http:// before the endpoint";
@@ -193,8 +200,9 @@ Reason http_reason(long status) {
   }
 }
 
-Outcome accepted(const otlp::PartialSuccess& partial, Signal signal) {
+Outcome accepted(const otlp::PartialSuccess& partial, bool unread, Signal signal) {
   Outcome outcome;
+  if (unread) outcome.message = "the collector answered more than can be read: what it rejected is not known";
   outcome.rejected = static_cast<std::uint64_t>(std::max<std::int64_t>(partial.rejected, 0));
   if (outcome.rejected > 0) outcome.cause = "rejected";
   const char* items = signal == Signal::traces ? " spans" : " data points";
@@ -211,7 +219,7 @@ Outcome http_outcome(const Response& response, const Endpoint& endpoint, OtlpPro
     return accepted(protocol == OtlpProtocol::http_json || response.content_type.starts_with("application/json")
                         ? otlp::partial_success_of_json(response.body)
                         : otlp::partial_success(response.body),
-                    endpoint.signal);
+                    response.unread, endpoint.signal);
   Outcome outcome{.kind = Kind::refused, .reason = http_reason(status), .cause = std::to_string(status)};
   const std::string detail = http_detail(response);
   const bool redirect = status >= 300 && status < 400;
@@ -294,7 +302,7 @@ Outcome grpc_outcome(const Response& response, const Endpoint& endpoint) {
             .reason = Reason::protocol,
             .cause = "connection",
             .message = wrong_protocol(endpoint, OtlpProtocol::grpc)};
-  if (status == ok) return accepted(otlp::partial_success(response.body), endpoint.signal);
+  if (status == ok) return accepted(otlp::partial_success(response.body), response.unread, endpoint.signal);
   const otlp::ResponseStatus details = otlp::response_status(base64_decoded(response.grpc_details));
   // A message that is not encoded right stays as it came.
   const std::string message = base::percent_decoded(response.grpc_message).value_or(response.grpc_message);

@@ -19,7 +19,7 @@ namespace lens::exporting {
 namespace {
 
 // Answers that say something are small; what is longer is counted, and not kept.
-constexpr std::size_t most_kept_bytes = 64 << 10;
+constexpr std::size_t most_kept_bytes = 1 << 20;
 // How often one poll goes on with transfers that can: each time libcurl moves one buffer's worth.
 constexpr int most_rounds = 16;
 constexpr long upload_buffer_bytes = 128 << 10;
@@ -134,10 +134,11 @@ struct Transport::Transfer {
     transfer.response.answered = true;
     transfer.response.too_large = transfer.received_bytes > most_response_bytes;
     if (transfer.response.too_large) return 0;
-    if (transfer.received_bytes <= most_kept_bytes)
-      transfer.response.body.append(bytes, size);
+    transfer.response.unread = transfer.received_bytes > most_kept_bytes;
+    if (transfer.response.unread)
+      std::string().swap(transfer.response.body);
     else
-      transfer.response.body.clear();
+      transfer.response.body.append(bytes, size);
     return size;
   }
 
@@ -317,7 +318,12 @@ std::optional<Transport::Settled> Transport::settle(void* handle, int code) {
   long http = 0;
   curl_easy_getinfo(handle, CURLINFO_HTTP_VERSION, &http);
   response.http_major = http >= CURL_HTTP_VERSION_2_0 ? 2 : http > 0 ? 1 : 0;
-  if (transfer->grpc) response.body = grpc_message_of(response.body, most_response_bytes).value_or("");
+  if (transfer->grpc) {
+    auto message = grpc_message_of(response.body, most_response_bytes);
+    const bool is_compressed = !response.body.empty() && response.body[0] != 0;
+    response.too_large |= is_compressed && !message;
+    response.body = std::move(message).value_or("");
+  }
   return settled;
 }
 

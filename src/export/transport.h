@@ -33,7 +33,8 @@ struct Response {
   int http_major = 0;
   std::string content_type = {}, retry_after = {}, location = {};
   std::string grpc_status = {}, grpc_message = {}, grpc_details = {};  // as they came: percent-encoded, base64
-  std::string body = {};  // the message of it, where it is gRPC; empty when longer than any that has something to say
+  bool unread = false;    // longer than any that has something to say: the body is not kept
+  std::string body = {};  // the message of it, where it is gRPC
 };
 
 class Transport {

@@ -173,6 +173,28 @@ TEST(OtlpExporter, AnAnswerThatGrowsWhenItIsUnpackedIsCutOffToo) {
   ASSERT_TRUE(exporter.until_flushed());
   EXPECT_EQ(exporter.refused(), 5u);
   EXPECT_THAT(exporter.said(), HasSubstr("more than 4 MiB"));
+
+  GrpcPeer grpc_peer(
+      [](int, const GrpcRequest&) { return GrpcAnswer{.message = std::string(8 << 20, '\0'), .compressed = true}; });
+  ExporterUnderTest by_grpc(options_for(OtlpProtocol::grpc, "http://127.0.0.1:" + std::to_string(grpc_peer.port())));
+  by_grpc.take(spans_of("a", 0, 5), 5);
+  ASSERT_TRUE(by_grpc.until_flushed());
+  EXPECT_EQ(by_grpc.refused(), 5u);
+  EXPECT_THAT(by_grpc.said(), HasSubstr("more than 4 MiB"));
+}
+
+TEST(OtlpExporter, WhatALongAnswerRejectsIsCountedAndALongerOneIsSaidToBeUnread) {
+  for (const std::size_t characters : {std::size_t{100'000}, std::size_t{2 << 20}}) {
+    HttpPeer peer([&](int, const HttpRequest&) {
+      return answer(200, bytes_field(1, message({varint_field(1, 3), bytes_field(2, std::string(characters, 'x'))})));
+    });
+    ExporterUnderTest exporter(http(peer));
+    exporter.take(spans_of("a", 0, 5), 5);
+    ASSERT_TRUE(exporter.until_flushed());
+    const bool is_read = characters < 1 << 20;
+    EXPECT_EQ(exporter.refused(), is_read ? 3u : 0u);
+    EXPECT_THAT(exporter.said(), HasSubstr(is_read ? "rejected 3 spans" : "what it rejected is not known"));
+  }
 }
 
 // ---- faults of the network, for both transports
