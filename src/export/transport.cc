@@ -210,8 +210,9 @@ void Transport::configure(Transfer& transfer) {
   curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(transfer.body.bytes.size()));
   curl_easy_setopt(handle, CURLOPT_UPLOAD_BUFFERSIZE, upload_buffer_bytes);
   curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers_->of(transfer.body.compression).get());
-  static const std::string user_agent = std::string("OTel-OTLP-Exporter-Lens/") + version;
-  curl_easy_setopt(handle, CURLOPT_USERAGENT, user_agent.c_str());
+  // Never destroyed: the last requests leave while the process's own static objects are being taken down.
+  static const auto* user_agent = new std::string(std::string("OTel-OTLP-Exporter-Lens/") + version);
+  curl_easy_setopt(handle, CURLOPT_USERAGENT, user_agent->c_str());
   curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &Transfer::on_body);
   curl_easy_setopt(handle, CURLOPT_WRITEDATA, &transfer);
   curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, &Transfer::on_header);
