@@ -96,6 +96,8 @@ Cost cost_of_recording(const Config& config) {
 class Bounds : public testing::TestWithParam<std::tuple<OtlpProtocol, const char*>> {};
 
 TEST_P(Bounds, HoldWhateverTheCollectorDoes) {
+  if (is_sanitized)
+    GTEST_SKIP() << "a sanitizer's own memory is counted, and its locks do not outlive a fork of threads";
   const auto& [protocol, fault] = GetParam();
   const Collector collector(fault, protocol);
   const RunPlace place;
@@ -112,13 +114,12 @@ TEST_P(Bounds, HoldWhateverTheCollectorDoes) {
     config.standard.span_batch = Config{}.standard.span_batch;
     config.on_error = {};
     *cost = cost_of_recording(config);
-    _exit(testing::Test::HasFailure());  // the collector's threads are the parent's: here they would count as leaks
   });
   EXPECT_EQ(child.wait(), 0);
   EXPECT_GT(cost->recorded, 0u);
   // One thread records. Those that may be beside it are worth 10 MiB more.
   constexpr std::uint64_t most_private_bytes = 5 << 20, most_shared_bytes = 4 << 20;
-  EXPECT_TRUE(is_sanitized || cost->private_bytes <= most_private_bytes) << cost->private_bytes;
+  EXPECT_LE(cost->private_bytes, most_private_bytes);
   EXPECT_LE(cost->shared_bytes, most_shared_bytes);
   EXPECT_LT(cost->shutdown, deadline + 200ms);
   RecordProperty("private_bytes", std::to_string(cost->private_bytes));
