@@ -19,7 +19,7 @@ namespace lens::exporting {
 namespace {
 
 // Answers that say something are small; what is longer is counted, and not kept.
-constexpr std::size_t most_kept_bytes = 1 << 20;
+constexpr std::size_t most_kept_bytes = 128 << 10;
 // How often one poll goes on with transfers that can: each time libcurl moves one buffer's worth.
 constexpr int most_rounds = 16;
 constexpr long upload_buffer_bytes = 128 << 10;
