@@ -103,6 +103,8 @@ using Numbered = std::map<std::uint64_t, Copies>;
 Numbered by_number(const RecordedTrace& trace, std::string_view name, std::int64_t thread) {
   Numbered spans;
   for (const RecordedSpan& span : trace.spans) {
+    // The attributes of a handle are a record of their own: killed between the two, it is there without them.
+    if (span.name == name && span.truncated() && !span.has("n")) continue;
     if (span.name != name || (thread >= 0 && span.at<std::int64_t>("thread") != thread)) continue;
     Copies& copies = spans[std::uint64_t(span.at<std::int64_t>("n"))];
     copies.span = &span;
