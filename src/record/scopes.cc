@@ -244,8 +244,8 @@ Position current_position() noexcept {
   if (position == 0 || !thread_block || thread_state.is_outside()) return 0;
   for (const TraceChange& change : thread_block->changes) {
     if (change.position != position || !change.activated) continue;
-    const auto span = __builtin_bit_cast(std::uint64_t, change.activated.span_id);
-    const Position activated = model::position_of(span, Recorder::instance().keys());
+    const Position activated =
+        model::position_of(model::word_of(change.activated.span_id), Recorder::instance().keys());
     return made_by_this_process(activated) ? activated : 0;
   }
   return position;

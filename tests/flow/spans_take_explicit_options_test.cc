@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/flow/recorded_trace.h"
+#include "tests/support/foreign_context.h"
 
 namespace lens::tests {
 namespace {
@@ -11,14 +12,6 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t second_ns = 1'000'000'000;
 const SystemTime began{1'700'000'000s};
-
-SpanContext foreign_context() {
-  SpanContext context;
-  context.trace_id.bytes.fill(0xab);
-  context.span_id.bytes.fill(0xcd);
-  context.flags = SpanContext::sampled;
-  return context;
-}
 
 // Contract: 4.parent
 TEST(Spans, TakeAnExplicitParent) {

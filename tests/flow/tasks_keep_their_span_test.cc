@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "tests/flow/recorded_trace.h"
+#include "tests/support/foreign_context.h"
 
 namespace lens::tests {
 namespace {
@@ -172,10 +173,7 @@ TEST(CurrentSpan, OfAnActiveHandleIsTheHandlesSpan) {
       current_span().set("answer"_a = 42);
     }).join();
     request.end();
-    SpanContext foreign;
-    foreign.trace_id.bytes.fill(7);
-    foreign.span_id.bytes.fill(7);
-    foreign.flags = SpanContext::sampled;
+    const SpanContext foreign = foreign_context();
     const ActiveScope scope(foreign);
     EXPECT_FALSE(current_span());  // another process's
     auto adopted = adopt_span(SpanGroup::step, "adopted", foreign);

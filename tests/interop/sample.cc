@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "lens/lens.h"
+#include "tests/support/foreign_context.h"
 
 namespace lens::tests {
 namespace {
@@ -29,14 +30,6 @@ std::uint64_t now_ns() {
 }
 
 const std::string nasty_text = std::string("\"quoted\" \\ \n\t\0 \x7f <&>", 20) + " \u2028 é 漢 🚂";
-
-SpanContext foreign_context() {
-  SpanContext context;
-  context.trace_id.bytes.fill(0xab);
-  context.span_id.bytes.fill(0xcd);
-  context.flags = SpanContext::sampled;
-  return context;
-}
 
 RecordedLink link_to(const SpanContext& context) {
   RecordedLink link;
