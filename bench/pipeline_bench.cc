@@ -2,7 +2,6 @@
 // What the pipeline thread pays: from the bytes of a ring to those of OTLP, and on to a compressed message of the trace
 // directory.
 #include <benchmark/benchmark.h>
-#include <zstd.h>
 
 #include <thread>
 #include <vector>
@@ -10,7 +9,7 @@
 #include "bench/recording.h"
 #include "bench/sites.h"
 #include "src/assemble/assembler.h"
-#include "src/export/compression.h"
+#include "src/otlp/framing.h"
 #include "src/record/clock.h"
 #include "src/record/names.h"
 
@@ -58,8 +57,7 @@ void assemble_spans(benchmark::State& state, bool compress) {
   const assemble::TimeLine time(reading());
   Encoding sink(time);
   assemble::Assembler assembler(record::Recorder::instance().keys(), time);
-  std::vector<char> compressed(ZSTD_compressBound(4 << 20));
-  ZSTD_CCtx* context = ZSTD_createCCtx();
+  otlp::Framer framer;
   std::uint64_t bytes = 0;
   while (state.KeepRunningBatch(block)) {
     sink.out.clear();
@@ -67,11 +65,8 @@ void assemble_spans(benchmark::State& state, bool compress) {
     assembler.take(recorded.first, recorded.bytes, sink);
     assembler.end_cycle(sink);
     bytes = sink.out.size();
-    if (compress)
-      bytes = ZSTD_compressCCtx(context, compressed.data(), compressed.size(), sink.out.data(), sink.out.size(),
-                                exporting::zstd_level);
+    if (compress) bytes = framer.frame(sink.out.view()).size();
   }
-  ZSTD_freeCCtx(context);
   if (sink.count != std::uint64_t(state.iterations())) state.SkipWithError("spans are missing");
   state.SetItemsProcessed(state.iterations());
   state.counters["bytes_per_span"] = double(bytes) / double(block);

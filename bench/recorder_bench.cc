@@ -68,16 +68,18 @@ void span_with_text_name(benchmark::State& state) {
 // Another thread reads the file of rings all the time, as `lens top` would once a second.
 void span_with_reader(benchmark::State& state) {
   if (!start_recording()) return state.SkipWithError("no memory for rings");
+  spans(1);  // makes the ring
   std::atomic<bool> done{false};
-  std::thread reader([&done] {
-    const record::RingFile& file = *record::Recorder::instance().file();
-    std::vector<std::byte> copy(1 << 20);
-    while (!done.load(std::memory_order_relaxed)) {
-      const record::RingHeader& ring = file.ring(1);
+  std::atomic<std::uint64_t> copies{0};
+  std::thread reader([&done, &copies, &ring = own_ring(), data = detail::thread_state.ring] {
+    std::vector<std::byte> copy(ring.data_bytes);
+    for (; !done.load(std::memory_order_relaxed); copies.fetch_add(1, std::memory_order_relaxed)) {
       benchmark::DoNotOptimize(ring.head.position.load(std::memory_order_acquire));
-      std::memcpy(copy.data(), file.data(1), copy.size());
+      std::memcpy(copy.data(), data, copy.size());
+      benchmark::ClobberMemory();
     }
   });
+  while (copies.load(std::memory_order_relaxed) == 0) std::this_thread::yield();
   time_blocks(
       state, [] { spans(block); }, give_ring_back);
   done.store(true);

@@ -4,7 +4,8 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/lens)
 
 install(TARGETS lens EXPORT lens-targets FILE_SET HEADERS)
-install(FILES include/lens/c10d.h include/lens/mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lens OPTIONAL)
+install(FILES include/lens/c10d.h include/lens/mpi.h include/lens/spdlog.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lens OPTIONAL)
 install(EXPORT lens-targets NAMESPACE lens:: DESTINATION ${package_dir})
 
 configure_package_config_file(cmake/lens-config.cmake.in lens-config.cmake INSTALL_DESTINATION ${package_dir})

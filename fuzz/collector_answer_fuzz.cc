@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as what a collector answers, by each protocol: an outcome, whose message is one line of a bounded length.
+// Any bytes as what a collector, or a proxy before it, answers, by each protocol: an outcome, whose message is one line
+// of a bounded length.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -26,13 +27,17 @@ std::string take_text(std::string_view& bytes) {
 Response response_of(std::string_view bytes) {
   Response response{.answered = true};
   response.http_major = 2;
-  if (bytes.size() >= 2) {
+  if (bytes.size() >= 3) {
     response.http_status =
         100 + (static_cast<unsigned char>(bytes[0]) << 8 | static_cast<unsigned char>(bytes[1])) % 500;
-    bytes.remove_prefix(2);
+    const auto flags = static_cast<unsigned char>(bytes[2]);
+    response.http_major = (flags & 1) != 0 ? 1 : 2;
+    response.tunnel_status = (flags & 2) != 0 ? response.http_status : 0;
+    response.unread = (flags & 4) != 0;
+    bytes.remove_prefix(3);
   }
   for (std::string* field : {&response.content_type, &response.retry_after, &response.location, &response.grpc_status,
-                             &response.grpc_message, &response.grpc_details})
+                             &response.grpc_message, &response.grpc_details, &response.proxy.url})
     *field = take_text(bytes);
   response.body = bytes;
   return response;
@@ -42,7 +47,7 @@ Response response_of(std::string_view bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  static_cast<void>(grpc_message_of(bytes, std::size_t{1} << 20));
+  static_cast<void>(grpc_message_of(bytes, std::size_t{1} << 20, std::size_t{64} << 10));
   const Response response = response_of(bytes);
   const Endpoint endpoint{.url = "http://collector:4317/path"};
   for (const OtlpProtocol protocol : {OtlpProtocol::grpc, OtlpProtocol::http_protobuf, OtlpProtocol::http_json}) {

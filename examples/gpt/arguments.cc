@@ -49,6 +49,7 @@ const Flag flags[] = {
     {"adam-eps", &Arguments::adam_eps, 0, "AdamW's term against division by zero"},
     {"clip-grad", &Arguments::clip_grad, 0, "largest norm of the gradient; 0: not clipped"},
     {"ddp-bucket-size", &Arguments::ddp_bucket_size, 1, "parameters whose gradients are reduced together"},
+    {"recompute-granularity", &Arguments::recompute_granularity, any, "full: compute activations again for backward"},
     {"cpu-offloading", &Arguments::cpu_offloading, any, "keep a waiting microbatch's activations in a file"},
     {"cpu-offloading-num-layers", &Arguments::cpu_offloading_num_layers, 0, "layers of a stage to offload; 0: all"},
     {"cpu-offloading-dir", &Arguments::cpu_offloading_dir, any, "where that file lives"},
@@ -66,6 +67,8 @@ const Flag flags[] = {
     {"otel-service-name", &Arguments::otel_service_name, any, "the service's name in the telemetry"},
     {"otel-span-groups", &Arguments::otel_span_groups, any, "which spans to record: presets and groups, by comma"},
     {"otel-root-interval", &Arguments::otel_root_interval, 0, "iterations of a trace; 0: one trace for the run"},
+    {"otel-pipeline-context", &Arguments::otel_pipeline_context, any,
+     "how stages find each other's step: link to it, or adopt it as the parent of their work"},
 };
 
 size_t edit_distance(std::string_view a, std::string_view b) {
@@ -192,6 +195,10 @@ void validate(const Arguments& a, int world_size) {
           pair("cpu-offloading-num-layers", a.cpu_offloading_num_layers) + " exceeds the " +
               std::to_string(a.num_layers / stages) + " layers of a stage");
   require(a.valid_fraction < 1, "--valid-fraction must be less than 1, to leave text to train on");
+  require(a.recompute_granularity.empty() || a.recompute_granularity == "full",
+          "--recompute-granularity " + a.recompute_granularity + ": only full is known");
+  require(a.otel_pipeline_context == "link" || a.otel_pipeline_context == "adopt",
+          "--otel-pipeline-context " + a.otel_pipeline_context + ": link or adopt");
   require(a.adam_beta1 < 1 && a.adam_beta2 < 1, "--adam-beta1 and --adam-beta2 must be less than 1");
   require(a.generate_tokens == 0 || !a.prompt.empty(), "--generate-tokens needs a --prompt to continue");
 }

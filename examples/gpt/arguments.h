@@ -35,7 +35,8 @@ struct Arguments {
   double clip_grad = 1.0;
   int64_t ddp_bucket_size = 250'000;
 
-  // Activation offload.
+  // Activations.
+  std::string recompute_granularity;  // "full": of a layer only its input is kept; empty: nothing is recomputed
   bool cpu_offloading = true;
   int64_t cpu_offloading_num_layers = 0;  // 0: every layer of the stage
   std::string cpu_offloading_dir;         // empty: the system's directory for temporary files
@@ -61,6 +62,7 @@ struct Arguments {
   std::string otel_service_name;
   std::string otel_span_groups;
   int64_t otel_root_interval = 0;
+  std::string otel_pipeline_context = "link";  // or "adopt"
 };
 
 // The command line is at fault: main prints the message and exits with status 2.

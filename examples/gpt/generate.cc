@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "examples/gpt/generate.h"
-#include "lens/megatron.h"
 
 #include <algorithm>
 
 namespace gpt {
 
-namespace mg = lens::megatron;
 namespace {
 
 // The likeliest byte after the text, known to every stage. Each byte costs a whole forward pass over what the model
@@ -32,7 +30,6 @@ char next_byte(const std::string& text, const Arguments& arguments, const Layout
 
 std::string generate(const Arguments& arguments, const Layout& layout, Stage& stage, PipelineLink& link,
                      const Group& pipeline) {
-  auto span = lens::managed_span(mg::SpanGroup::inference, mg::inference_request);
   const torch::NoGradGuard no_grad;
   stage.eval();
   std::string text = arguments.prompt;

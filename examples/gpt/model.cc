@@ -14,6 +14,7 @@
 namespace gpt {
 
 namespace mg = lens::megatron;
+using namespace lens::literals;
 
 namespace {
 
@@ -44,6 +45,30 @@ void init_weights(torch::nn::Module& module, const ModelShape& shape, uint64_t s
   }
 }
 
+// A layer in the graph as one operation: of its activations the input alone waits for the backward pass, where the
+// others are computed once more, on the thread that autograd runs on.
+class RecomputedLayer : public torch::autograd::Function<RecomputedLayer> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, TransformerLayer* layer) {
+    context->save_for_backward({x});
+    context->saved_data["layer"] = reinterpret_cast<int64_t>(layer);
+    return layer->forward(x, nullptr);
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    auto* layer = reinterpret_cast<TransformerLayer*>(context->saved_data["layer"].toInt());
+    const auto x = context->get_saved_variables()[0].detach().requires_grad_(true);
+    at::Tensor output;
+    {
+      const torch::AutoGradMode with_graph(true);
+      output = layer->forward(x, nullptr, /*is_recomputation=*/true);
+    }
+    output.backward(gradients[0]);  // the parameters' gradients are accumulated here
+    return {x.grad(), at::Tensor()};
+  }
+};
+
 }  // namespace
 
 TransformerLayer::TransformerLayer(const ModelShape& shape)
@@ -67,10 +92,12 @@ TransformerLayer::TransformerLayer(const ModelShape& shape)
 at::Tensor TransformerLayer::traced(lens::Name name, auto&& body) const {
   if (!is_training()) return body();
   auto span = lens::managed_span(mg::SpanGroup::layer, name);
+  if (is_recomputation_) span.set("recompute"_a = true);
   return body();
 }
 
-at::Tensor TransformerLayer::forward(const at::Tensor& x, SavedActivations* saved) {
+at::Tensor TransformerLayer::forward(const at::Tensor& x, SavedActivations* saved, bool is_recomputation) {
+  is_recomputation_ = is_recomputation;
   return traced(mg::layer_forward, [&] {
     const auto mixed = traced(mg::layer_self_attention, [&] { return self_attention(keep(x, saved), saved); });
     const auto attended = keep(x + mixed, saved);
@@ -96,7 +123,8 @@ at::Tensor TransformerLayer::mlp(const at::Tensor& x, SavedActivations* saved) {
   return down_(keep(torch::gelu(raised), saved));
 }
 
-Stage::Stage(const ModelShape& shape, int stage, int stages, uint64_t seed) : hidden_size_(shape.hidden_size) {
+Stage::Stage(const ModelShape& shape, int stage, int stages, uint64_t seed, bool recompute)
+    : hidden_size_(shape.hidden_size), recompute_(recompute) {
   const auto add = [&](const std::string& name, auto module) {
     init_weights(*module, shape, derive_seed(seed, name));
     return register_module(name, module);
@@ -117,8 +145,13 @@ Stage::Stage(const ModelShape& shape, int stage, int stages, uint64_t seed) : hi
 at::Tensor Stage::forward(const at::Tensor& input, SavedActivations* saved, int64_t saved_layers) {
   auto x = input;
   if (token_embedding_) x = token_embedding_(input) + position_embedding_(torch::arange(input.size(1)));
-  for (const auto& layer : layers_) x = layer->forward(x, saved_layers-- > 0 ? saved : nullptr);
+  for (const auto& layer : layers_) x = run_layer(*layer, x, saved_layers-- > 0 ? saved : nullptr);
   return head_ ? head_(final_norm_(x)) : x;
+}
+
+at::Tensor Stage::run_layer(TransformerLayer& layer, const at::Tensor& x, SavedActivations* saved) const {
+  if (!recompute_ || !torch::GradMode::is_enabled()) return layer.forward(x, saved);
+  return RecomputedLayer::apply(keep(x, saved), &layer);
 }
 
 }  // namespace gpt

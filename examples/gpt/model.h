@@ -30,8 +30,9 @@ class TransformerLayer : public torch::nn::Module {
  public:
   explicit TransformerLayer(const ModelShape& shape);
 
-  // x: [samples, positions, hidden_size], and so is the result. Appends to saved unless it is null.
-  at::Tensor forward(const at::Tensor& x, SavedActivations* saved);
+  // x: [samples, positions, hidden_size], and so is the result. Appends to saved unless it is null. The second time
+  // for one backward pass, spans say that they are a recomputation.
+  at::Tensor forward(const at::Tensor& x, SavedActivations* saved, bool is_recomputation = false);
 
  private:
   at::Tensor traced(lens::Name name, auto&& body) const;
@@ -39,6 +40,7 @@ class TransformerLayer : public torch::nn::Module {
   at::Tensor mlp(const at::Tensor& x, SavedActivations* saved);
 
   int64_t heads_;
+  bool is_recomputation_ = false;
   at::Tensor causal_mask_;  // [1, positions, positions]: 0 where a position may look, else minus infinity
   torch::nn::LayerNorm attention_norm_, mlp_norm_;
   torch::nn::Linear qkv_, attention_out_, up_, down_;
@@ -50,7 +52,8 @@ class TransformerLayer : public torch::nn::Module {
 // starts from the same model.
 class Stage : public torch::nn::Module {
  public:
-  Stage(const ModelShape& shape, int stage, int stages, uint64_t seed);
+  // With recompute, layers keep only their input for the backward pass and compute the rest again there.
+  Stage(const ModelShape& shape, int stage, int stages, uint64_t seed, bool recompute = false);
 
   // input: tokens [samples, positions] on the first stage, elsewhere the previous stage's result. Gives logits
   // [samples, positions, vocabulary_size] on the last stage, elsewhere [samples, positions, hidden_size].
@@ -61,7 +64,10 @@ class Stage : public torch::nn::Module {
   int64_t hidden_size() const { return hidden_size_; }
 
  private:
+  at::Tensor run_layer(TransformerLayer& layer, const at::Tensor& x, SavedActivations* saved) const;
+
   int64_t hidden_size_;
+  bool recompute_;
   torch::nn::Embedding token_embedding_{nullptr}, position_embedding_{nullptr};
   std::vector<std::shared_ptr<TransformerLayer>> layers_;
   torch::nn::LayerNorm final_norm_{nullptr};

@@ -27,12 +27,13 @@ Schedule::Schedule(const Arguments& arguments, const Layout& layout, Stage& stag
       gradients_(gradients),
       num_microbatches_(arguments.global_batch_size / (arguments.micro_batch_size * layout.data_size)),
       num_warmup_(std::min<int64_t>(layout.pipeline_size - 1 - layout.stage(), num_microbatches_)),
+      adopts_step_(arguments.otel_pipeline_context == "adopt"),
       offloaded_layers_(layers_to_offload(arguments, stage, num_warmup_)),
       activation_shape_{arguments.micro_batch_size, arguments.seq_length, arguments.hidden_size} {}
 
 double Schedule::forward_backward(const Sampler& samples, int64_t first_sample) {
-  auto span = lens::managed_span(mg::SpanGroup::forward_backward, mg::forward_backward,
-                                 mg::num_microbatches = num_microbatches_);
+  auto span = lens::adopt_span(mg::SpanGroup::forward_backward, mg::forward_backward, step_to_adopt(),
+                               mg::num_microbatches = num_microbatches_);
   double loss = 0;
   for (int64_t microbatch = 0; microbatch < num_microbatches_; ++microbatch) {
     loss += forward_step(samples, first_sample, microbatch);
@@ -109,10 +110,15 @@ Batch Schedule::get_batch(const Sampler& samples, int64_t first_sample, int64_t 
   return draw_batch(samples, first_sample, microbatch);
 }
 
+// None where the work of the step stays below this rank's own step: when receives link instead.
+lens::SpanContext Schedule::step_to_adopt() const {
+  return adopts_step_ ? lens::get_pp_trace_carrier() : lens::SpanContext{};
+}
+
 // Until its first backward pass a stage waits for the pipeline to fill: those receives link to the step that fills it.
 at::Tensor Schedule::recv_forward(int64_t microbatch) {
   if (!link_.has_previous()) return {};
-  if (microbatch <= num_warmup_) {
+  if (microbatch <= num_warmup_ && !adopts_step_) {
     auto span =
         lens::create_linked_span(mg::SpanGroup::communication, mg::pp_recv_forward_linked, lens::get_pp_trace_carrier(),
                                  mg::pipeline_parallel_rank = layout_.stage(), mg::dl_microbatch_id = microbatch);

@@ -45,6 +45,7 @@ class Schedule {
   Batch draw_batch(const Sampler& samples, int64_t first_sample, int64_t microbatch) const;
   Batch get_batch(const Sampler& samples, int64_t first_sample, int64_t microbatch) const;
 
+  lens::SpanContext step_to_adopt() const;
   at::Tensor recv_forward(int64_t microbatch);
   void send_forward(const at::Tensor& output);
   at::Tensor recv_backward();
@@ -57,6 +58,7 @@ class Schedule {
   GradSync& gradients_;
   int64_t num_microbatches_;
   int64_t num_warmup_;
+  bool adopts_step_;
   int64_t offloaded_layers_;
   std::vector<int64_t> activation_shape_;
   std::deque<InFlight> in_flight_;

@@ -42,6 +42,7 @@ class Trainer {
   void load();
   /// `startup` is the span that the first trace of the training links to, if the run has several.
   void train(const lens::SpanContext& startup);
+  /// Links to the last trace of the training, if the run has several.
   void generate_text();
 
  private:
@@ -58,7 +59,7 @@ class Trainer {
   void open_data();
   void train_to(int64_t iteration);
   StepResult train_step();
-  void share_step_context();
+  void share_step_context(lens::ScopedSpan& step);
   void log(const StepResult& step);
   void evaluate_and_log();
   void save();
@@ -76,13 +77,15 @@ class Trainer {
   Schedule schedule_;
   TrainingState state_;
   std::optional<Dataset> data_;
+  lens::SpanContext previous_root_;  // of the traces of the run so far
   Clock::time_point last_log_ = Clock::now();
 };
 
 std::shared_ptr<Stage> Trainer::make_stage(const Arguments& arguments, const Layout& layout) {
   const ModelShape shape{arguments.num_layers, arguments.hidden_size, arguments.num_attention_heads,
                          arguments.max_position_embeddings};
-  return std::make_shared<Stage>(shape, layout.stage(), layout.pipeline_size, static_cast<uint64_t>(arguments.seed));
+  return std::make_shared<Stage>(shape, layout.stage(), layout.pipeline_size, static_cast<uint64_t>(arguments.seed),
+                                 arguments.recompute_granularity == "full");
 }
 
 void Trainer::load() { load_checkpoint(arguments_.load, state_, layout_); }
@@ -92,12 +95,12 @@ void Trainer::load() { load_checkpoint(arguments_.load, state_, layout_); }
 void Trainer::train(const lens::SpanContext& startup) {
   open_data();
   const int64_t interval = arguments_.otel_root_interval;
-  lens::SpanContext previous = startup;
+  previous_root_ = startup;
   do {
     lens::SpanOptions options;
-    if (interval > 0) options = {.root = true, .links = {previous}};
+    if (interval > 0) options = {.root = true, .links = {previous_root_}};
     auto span = lens::managed_span(mg::SpanGroup::job, mg::train, options, mg::train_iters = arguments_.train_iters);
-    previous = span.context();
+    previous_root_ = span.context();
     train_to(interval > 0 ? std::min(state_.iteration + interval, arguments_.train_iters) : arguments_.train_iters);
   } while (state_.iteration < arguments_.train_iters);
 }
@@ -129,7 +132,7 @@ bool Trainer::is_due(int64_t interval) const {
 Trainer::StepResult Trainer::train_step() {
   auto span =
       lens::managed_span(mg::SpanGroup::step, mg::train_step, mg::iteration = state_.iteration + 1, mg::goodput = true);
-  share_step_context();
+  share_step_context(span);
   gradients_.zero();
   const double replica_loss = schedule_.forward_backward(data_->train, state_.consumed_samples);
   gradients_.finish();
@@ -151,12 +154,17 @@ int Trainer::find_context_source(const Layout& layout, const Groups& groups, con
   return source;
 }
 
-// Tells the other stages which span the source's step is, so that their receives can link to it.
-void Trainer::share_step_context() {
+// Tells the other stages which span the source's step is, so that they can link to it or join its trace. Their steps
+// link to it in any case: whatever else is recorded, all stages of a step are found from there.
+void Trainer::share_step_context(lens::ScopedSpan& step) {
   if (context_source_ < 0) return;
   lens::C10dCommunicator stages(groups_.pipeline.process_group());
-  groups_.pipeline.attempt("broadcast of the step's trace context",
-                           [&] { lens::set_pp_trace_carrier(lens::broadcast_trace_context(stages, context_source_)); });
+  groups_.pipeline.attempt("broadcast of the step's trace context", [&] {
+    lens::SpanContext context = lens::broadcast_trace_context(stages, context_source_, state_.iteration + 1);
+    if (context_source_ == layout_.stage()) context = {};  // its work is below its step as it is
+    step.add_link(context);
+    lens::set_pp_trace_carrier(context);
+  });
 }
 
 void Trainer::log(const StepResult& step) {
@@ -183,6 +191,9 @@ void Trainer::save() { save_checkpoint(arguments_.save, state_, layout_, groups_
 void Trainer::generate_text() {
   // The replicas hold the same model; one of them is enough.
   if (arguments_.generate_tokens == 0 || layout_.replica() != 0) return;
+  lens::SpanOptions options;
+  if (arguments_.otel_root_interval > 0) options = {.root = true, .links = {previous_root_}};
+  auto span = lens::managed_span(mg::SpanGroup::inference, mg::inference_request, options, mg::goodput = true);
   const std::string text = generate(arguments_, layout_, *stage_, link_, groups_.pipeline);
   if (layout_.is_last_stage()) std::printf(" generated: %s\n", text.c_str());
 }

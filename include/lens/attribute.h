@@ -259,7 +259,7 @@ LENS_INLINE constexpr auto attribute(std::string_view key, T&& value) noexcept {
 
 inline namespace literals {
 template <detail::Literal Name>
-consteval auto operator""_a() {
+LENS_INLINE constexpr auto operator""_a() noexcept {
   return Key<Name>{};
 }
 }  // namespace literals

@@ -75,6 +75,14 @@ struct SpanLimits {
   friend bool operator==(const SpanLimits&, const SpanLimits&) = default;
 };
 
+/// OTEL_LOGRECORD_… and OTEL_ATTRIBUTE_… limits.
+struct LogLimits {
+  std::size_t attributes = 128;
+  std::size_t value_length = SpanLimits::unlimited;  ///< of a string value, in characters; the body has its own limit
+
+  friend bool operator==(const LogLimits&, const LogLimits&) = default;
+};
+
 /// The variables of the OpenTelemetry specification.
 struct StandardConfig {
   bool sdk_disabled = false;
@@ -82,11 +90,15 @@ struct StandardConfig {
   OtlpConfig otlp_traces = {};
   OtlpConfig otlp_metrics = {};
   OtlpConfig otlp_logs = {};
+  std::string traces_exporter = {};  ///< otlp, console or none; empty: unset
+  std::string metrics_exporter = {};
+  std::string logs_exporter = {};
   BatchConfig span_batch{.schedule_delay = std::chrono::milliseconds{5'000}};
   BatchConfig log_batch{.schedule_delay = std::chrono::milliseconds{1'000}};
   std::chrono::milliseconds metric_export_interval{10'000};
   std::chrono::milliseconds metric_export_timeout{30'000};
   SpanLimits span_limits = {};
+  LogLimits log_limits = {};
   std::string traces_sampler = "parentbased_always_on";
   double traces_sampler_ratio = 1.0;  ///< OTEL_TRACES_SAMPLER_ARG
   std::vector<std::string> propagators = {"tracecontext", "baggage"};
@@ -104,9 +116,15 @@ struct Config {
   /// Reads and checks every variable. Throws std::invalid_argument as said above; no other side effect.
   LENS_API static Config from_env(const EnvOptions& options = {});
 
-  /// The same configuration as variables, for the environment of a worker that is spawned, over what it inherits:
-  /// `from_env` with these options gives an equal one. Not among them is what no text can say: `vocabulary`,
-  /// `custom_strategy`, `on_error`, what the options or `warnings` tell, and `started_in`, which workers inherit.
+  /// The same configuration as variables, for the environment of a worker that is spawned, over what it inherits. Where
+  /// no `run_id` is set they name the run of this process, which the worker is then of: the one that it was set up
+  /// with, else the one that set-up would derive for `Rank::from_env()`. `from_env` with these options gives an equal
+  /// configuration, but for that, and for what no variable can say:
+  /// - `vocabulary`, `custom_strategy`, `on_error`, `replace_running`, what the options or `warnings` tell, and
+  ///   `started_in`, which workers inherit;
+  /// - blanks around a text; a redacted key that holds a comma or is `none`; a negative time, which set-up refuses;
+  /// - the types of resource attributes, which come back as text;
+  /// - endpoints that differ between the signals, which come back as the URLs that they stand for.
   LENS_API std::vector<std::pair<std::string, std::string>> to_env(const EnvOptions& options = {}) const;
 
   /// What `span_groups` means in `vocabulary`. Throws std::invalid_argument that lists the valid words.
@@ -126,6 +144,7 @@ struct Config {
   std::string exporter = "otlp";                  ///< or console, file, none
   std::string file_dir = {};                      ///< empty: lens/<run id>
   std::string file_format = "proto";              ///< or json
+  std::uint64_t file_max_size_bytes = 0;          ///< FILE_MAX_SIZE; then the next file; 0: no limit
   std::string spool_dir = {};                     ///< empty: the user's state directory
   std::uint64_t spool_size_bytes = 512ULL << 20;  ///< SPOOL_SIZE; 0: no spool
   std::string shm_dir = default_shm_dir();        ///< empty: rings in private memory

@@ -27,8 +27,9 @@ namespace lens {
 
 namespace detail {
 class GroupRegistry;
-/// What a site reads. `by_step`: on, and not every step is kept (the group `step`, with SAMPLE_EVERY_N_STEPS).
-enum class GroupState : std::uint8_t { off, on, by_step };
+/// What a site reads. `watched`: on, and a span that begins is told to the library: the first of its group, and each of
+/// the group `step` where not every step is kept.
+enum class GroupState : std::uint8_t { off, on, watched };
 }  // namespace detail
 
 /// A named switch. Declare it with static storage: `static inline lens::Group rollout{"rollout"};`
@@ -47,7 +48,8 @@ class Group {
 
  private:
   friend class detail::GroupRegistry;
-  std::atomic<detail::GroupState> state_{detail::GroupState::off};
+  // Of a site's group it changes when the first span begins.
+  mutable std::atomic<detail::GroupState> state_{detail::GroupState::off};
   std::string_view name_;
   Group* next_ = nullptr;
 };

@@ -21,9 +21,9 @@ struct Rank {
 
   std::vector<std::string> warnings = {};  ///< found by from_env; set-up hands them to Config::on_error
 
-  /// Understands torchrun (RANK), Open MPI (OMPI_COMM_WORLD_RANK), MPICH (PMI_RANK) and Slurm (SLURM_PROCID), asked in
-  /// this order: mpirun inside a Slurm batch job inherits the batch script's SLURM_PROCID, which is 0 for every rank.
-  /// Rank 0 of 1 when no launcher is found. `local_rank` is never negative here.
+  /// Understands torchrun (RANK), Open MPI (OMPI_COMM_WORLD_RANK), MPICH (PMI_RANK) and Slurm (SLURM_PROCID). Where one
+  /// started another and several say a rank, that of the largest world; of equal worlds, the first in this order. Rank
+  /// 0 of 1 when no launcher is found. `local_rank` is never negative here.
   LENS_API static Rank from_env();
 };
 

@@ -41,12 +41,13 @@ enum class RecordKind : std::uint8_t {
   thread = 9,      // another thread took the ring over
   lost = 10,       // a record about the span at `reference` found no room: the item `lost` says of which kind
   unsampled = 11,  // the span at `reference` is not kept, nor is what nests in it
+  log = 12,        // a log record of severity `reference`, under the youngest scope that is open
 };
 
 /// Every record starts with this and is a multiple of 8 bytes long.
 struct RecordHeader {
   std::uint64_t ticks;      // of the clock in use, see `now_ticks`
-  std::uint32_t reference;  // begin, start, event: name; else the lower half of a position
+  std::uint32_t reference;  // begin, start, event: name; else the lower half of a position (names_by_half)
   std::uint32_t form;       // bits 0-23: bytes of the whole record / 8; 24-30: kind; 31: span in another ring
 
   constexpr std::uint64_t bytes() const noexcept { return std::uint64_t(form & 0xffffff) * 8; }
@@ -79,6 +80,7 @@ enum class ItemType : std::uint8_t {
   time = 20,      // explicit start or end, Unix nanoseconds
   status = 21,    // status code in `extra`, then the message
   lost = 22,      // record kind in `extra`
+  body = 23,      // of a log record: text; `extra` is 1 when it was cut
 };
 
 /// Every item starts with this and is padded to a multiple of 8 bytes.
@@ -134,8 +136,12 @@ extern LENS_API __thread ThreadState thread_state __attribute__((tls_model("init
 extern LENS_API RingHead no_head;
 
 /// Finds room for a record of `bytes` behind which `reserve` bytes stay free: makes the ring on a thread's first
-/// span, takes back what the pipeline has drained since. False: a span is dropped and counted.
+/// span, takes back what the pipeline has drained since. False: a span is dropped and counted, or outgrows the ring.
 LENS_API bool make_room(std::uint64_t bytes, std::uint64_t reserve) noexcept;
+
+/// Begins a scope whose `bytes` outgrow the ring without its `item_count` items, which are counted. 0: they do not, or
+/// even so there was no room.
+LENS_API Position begin_bare_scope(std::uint32_t name, std::uint64_t bytes, std::size_t item_count) noexcept;
 
 /// Ends whatever the fast path cannot: a scope left by an exception, out of order, on another thread.
 LENS_API void end_slowly(Position position, Position previous, unsigned exceptions) noexcept;
@@ -229,7 +235,11 @@ LENS_INLINE Position begin_scope(std::uint32_t name, unsigned& exceptions, const
   const std::uint64_t bytes = (sizeof(RecordHeader) + ... + items.bytes());
   Position position = thread.position();
   if (position + bytes + end_record_bytes > thread.limit) [[unlikely]] {
-    if (!make_room(bytes, end_record_bytes)) return 0;
+    if (!make_room(bytes, end_record_bytes)) {
+      position = begin_bare_scope(name, bytes, sizeof...(items));
+      if (position != 0) exceptions = thread.exceptions->uncaught;
+      return position;
+    }
     position = thread.position();
   }
   append(thread, position, bytes, RecordHeader::form_of(bytes, RecordKind::begin), name, now_ticks(thread), items...);
@@ -240,9 +250,14 @@ LENS_INLINE Position begin_scope(std::uint32_t name, unsigned& exceptions, const
   return position;
 }
 
+/// Whether a record at `from` can name the one at `position` by the lower half of its position: it means the last one
+/// before it that has this half. Not of another ring, nor one that 4 GiB of records lie behind.
+constexpr bool names_by_half(Position position, Position from) noexcept { return (from - position) >> 32 == 0; }
+
 LENS_INLINE void end_scope(Position position, Position previous, unsigned exceptions) noexcept {
   ThreadState& thread = thread_state;
-  if (thread.current != position || thread.exceptions->uncaught != exceptions) [[unlikely]]
+  const bool is_far = !names_by_half(position, thread.position());
+  if (thread.current != position || thread.exceptions->uncaught != exceptions || is_far) [[unlikely]]
     return end_slowly(position, previous, exceptions);
   append(thread, thread.position(), end_record_bytes, RecordHeader::form_of(end_record_bytes, RecordKind::end),
          std::uint32_t(position), now_ticks(thread));

@@ -11,6 +11,7 @@
 // Cost:      disabled: load, test, branch. Enabled: two clock reads and two 16-byte records.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -60,6 +61,14 @@ enum class StatusCode : std::uint8_t { unset = 0, ok = 1, error = 2 };
 
 using SystemTime = std::chrono::system_clock::time_point;
 
+namespace detail {
+/// OTLP has no times before 1970.
+inline std::uint64_t unix_ns(SystemTime time) noexcept {
+  const auto since_1970 = std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch());
+  return static_cast<std::uint64_t>(std::max(since_1970, std::chrono::nanoseconds(0)).count());
+}
+}  // namespace detail
+
 /// What else a span can say. All of it optional.
 struct SpanOptions {
   SpanKind kind = SpanKind::internal;
@@ -93,13 +102,35 @@ constexpr std::optional<std::int64_t> iteration_of(const Known&... attributes) n
   return found;
 }
 
-/// Of a scope that has begun in a group whose spans are sampled by step: decides whether it is kept.
-LENS_API void enter_step(Position position, std::optional<std::int64_t> iteration) noexcept;
+/// Of a scope that has begun in a group that is watched: notes that the group has spans, and where not every step is
+/// kept decides whether this one is.
+LENS_API void enter_watched(const Group& group, Position position, std::optional<std::int64_t> iteration) noexcept;
 /// The same for a span that is no scope.
-LENS_API bool keeps_started_step(Position position, std::optional<std::int64_t> iteration) noexcept;
+LENS_API bool keeps_watched(const Group& group, Position position, std::optional<std::int64_t> iteration) noexcept;
 
-/// Begins a scope with options; 0 when there was no room.
-LENS_API Position begin_scope_with(Name name, const SpanOptions& options, unsigned& exceptions) noexcept;
+/// Items as one, for code that does not know their types. Borrows them.
+struct ItemsView {
+  template <class... Items>
+  explicit ItemsView(const std::tuple<Items...>& all) noexcept : items(&all) {
+    size = std::apply([](const auto&... item) { return (std::uint64_t{0} + ... + item.bytes()); }, all);
+    count = sizeof...(Items);
+    write_all = [](const void* from, std::byte* at) noexcept {
+      const auto write = [&at](const auto&... item) { ((item.write(at), at += item.bytes()), ...); };
+      std::apply(write, *static_cast<const std::tuple<Items...>*>(from));
+    };
+  }
+  std::uint64_t bytes() const noexcept { return size; }
+  void write(std::byte* at) const noexcept { write_all(items, at); }
+
+  const void* items;
+  std::uint64_t size;
+  std::size_t count;
+  void (*write_all)(const void* items, std::byte* at) noexcept;
+};
+
+/// Begins a scope with options and attributes, in one record; 0 when there was no room.
+LENS_API Position begin_scope_with(Name name, const SpanOptions& options, const ItemsView& attributes,
+                                   unsigned& exceptions) noexcept;
 LENS_API SpanContext context_of(Position position) noexcept;
 /// Of the span that is current on this thread, also of a handle that is active; 0 outside of any.
 LENS_API Position current_position() noexcept;
@@ -113,7 +144,7 @@ template <class... Items>
 inline void append_about(Position position, RecordKind kind, std::uint32_t reference, bool names_span,
                          const Items&... items) noexcept {
   ThreadState& thread = thread_state;
-  const bool elsewhere = names_span ? (position ^ thread.position()) >> position_ring_shift != 0 : true;
+  const bool elsewhere = !names_span || !names_by_half(position, thread.position());
   const ScalarItem target{{0, ItemType::position, 0, 0}, position};
   const std::uint64_t fixed_bytes = sizeof(RecordHeader) + (elsewhere ? target.bytes() : 0);
   const std::uint64_t bytes = (fixed_bytes + ... + items.bytes());
@@ -207,10 +238,20 @@ class [[nodiscard]] ScopedSpan : public SpanOperations<ScopedSpan> {
   LENS_INLINE explicit ScopedSpan(detail::NoRecord) noexcept : position_(0) {}
 
   template <class... Known>
-  LENS_INLINE ScopedSpan(detail::GroupState state, Name name, const Known&... attributes) noexcept
+  LENS_INLINE explicit ScopedSpan(Name name, const Known&... attributes) noexcept
       : previous_(detail::thread_state.current) {
-    if (state == detail::GroupState::by_step) [[unlikely]] {
-      const Begun begun = begin_step(name.id(), detail::iteration_of(attributes...), detail::item_of(attributes)...);
+    position_ = detail::begin_scope(name.id(), exceptions_, detail::item_of(attributes)...);
+  }
+
+  template <class... Known>
+  LENS_INLINE ScopedSpan(const Group& group, detail::GroupState state, Name name, const Known&... attributes) noexcept
+      : previous_(detail::thread_state.current) {
+    if (state == detail::GroupState::watched) [[unlikely]] {
+      const Group* watched = &group;
+      // As if it were another address: that of the gate need not be kept, so that the disabled path saves no register.
+      asm volatile("" : "+r"(watched));
+      const Begun begun =
+          begin_watched(*watched, name.id(), detail::iteration_of(attributes...), detail::item_of(attributes)...);
       position_ = begun.position;
       exceptions_ = begun.exceptions;
     } else {
@@ -219,11 +260,13 @@ class [[nodiscard]] ScopedSpan : public SpanOperations<ScopedSpan> {
   }
 
   template <class... Known>
-  ScopedSpan(detail::GroupState state, Name name, const SpanOptions& options, const Known&... attributes) noexcept
+  ScopedSpan(const Group& group, detail::GroupState state, Name name, const SpanOptions& options,
+             const Known&... attributes) noexcept
       : previous_(detail::thread_state.current) {
-    position_ = detail::begin_scope_with(name, options, exceptions_);
-    if constexpr (sizeof...(attributes) > 0) set(attributes...);
-    if (state == detail::GroupState::by_step) detail::enter_step(position_, detail::iteration_of(attributes...));
+    const std::tuple items{detail::item_of(attributes)...};
+    position_ = detail::begin_scope_with(name, options, detail::ItemsView(items), exceptions_);
+    if (state == detail::GroupState::watched)
+      detail::enter_watched(group, position_, detail::iteration_of(attributes...));
   }
 
   struct Begun {
@@ -232,11 +275,12 @@ class [[nodiscard]] ScopedSpan : public SpanOperations<ScopedSpan> {
   };
   // Out of line and all by value: else the enabled path, or even the disabled one, had to put its values into memory.
   template <class... Items>
-  [[gnu::noinline, gnu::cold]] static Begun begin_step(std::uint32_t name, std::optional<std::int64_t> iteration,
-                                                       Items... items) noexcept {
+  [[gnu::noinline, gnu::cold]] static Begun begin_watched(const Group& group, std::uint32_t name,
+                                                          std::optional<std::int64_t> iteration,
+                                                          Items... items) noexcept {
     Begun begun{};
     begun.position = detail::begin_scope(name, begun.exceptions, items...);
-    detail::enter_step(begun.position, iteration);
+    detail::enter_watched(group, begun.position, iteration);
     return begun;
   }
 
@@ -251,7 +295,7 @@ LENS_INLINE ScopedSpan managed_span(const Group& group, Name name, const Attribu
   const detail::GroupState state = group.state();
   if (state == detail::GroupState::off) [[likely]]
     return ScopedSpan(detail::no_record);
-  return ScopedSpan(state, name, detail::resolved(attributes)...);
+  return ScopedSpan(group, state, name, detail::resolved(attributes)...);
 }
 
 /// The same with a kind, links, a parent of another thread or process, or a trace of its own.
@@ -260,7 +304,7 @@ ScopedSpan managed_span(const Group& group, Name name, const SpanOptions& option
                         const Attribute<K, V>&... attributes) {
   const detail::GroupState state = group.state();
   if (state == detail::GroupState::off) return ScopedSpan(detail::no_record);
-  return ScopedSpan(state, name, options, detail::resolved(attributes)...);
+  return ScopedSpan(group, state, name, options, detail::resolved(attributes)...);
 }
 
 /// A scoped span without a group; recorded whenever telemetry is on.
@@ -268,7 +312,7 @@ template <class... K, class... V>
 LENS_INLINE ScopedSpan span_cm(Name name, const Attribute<K, V>&... attributes) {
   if (!detail::recording.load(std::memory_order_relaxed)) [[likely]]
     return ScopedSpan(detail::no_record);
-  return ScopedSpan(detail::GroupState::on, name, detail::resolved(attributes)...);
+  return ScopedSpan(name, detail::resolved(attributes)...);
 }
 
 /// What trace_fn makes of a callable. It can be called as const when the callable can.

@@ -18,7 +18,7 @@ struct StartedSpan {
   Position position = 0;
   SpanContext context;
 };
-LENS_API StartedSpan start_span(Name name, const SpanOptions& options) noexcept;
+LENS_API StartedSpan start_span(Name name, const SpanOptions& options, const ItemsView& attributes) noexcept;
 LENS_API void end_span(Position position, std::optional<SystemTime> at) noexcept;
 
 /// What to restore when an activation ends.
@@ -79,8 +79,17 @@ class [[nodiscard]] SpanHandle : public SpanOperations<SpanHandle> {
   template <class... K, class... V>
   friend SpanHandle start_span(const Group&, Name, const SpanOptions&, const Attribute<K, V>&...);
 
-  explicit SpanHandle(const detail::StartedSpan& started) noexcept
-      : span_(started.context), position_(started.position) {}
+  template <class... Known>
+  SpanHandle(const Group& group, detail::GroupState state, Name name, const SpanOptions& options,
+             const Known&... attributes) noexcept {
+    const std::tuple items{detail::item_of(attributes)...};
+    const detail::StartedSpan started = detail::start_span(name, options, detail::ItemsView(items));
+    span_ = started.context;
+    position_ = started.position;
+    if (state == detail::GroupState::watched &&
+        !detail::keeps_watched(group, position_, detail::iteration_of(attributes...)))
+      span_.flags &= static_cast<std::uint8_t>(~SpanContext::sampled);
+  }
 
   SpanContext span_;
   detail::Position position_ = 0;
@@ -91,12 +100,8 @@ template <class... K, class... V>
 SpanHandle start_span(const Group& group, Name name, const SpanOptions& options, const Attribute<K, V>&... attributes) {
   const detail::GroupState state = group.state();
   if (state == detail::GroupState::off) return {};
-  SpanHandle handle(detail::start_span(name, options));
-  if constexpr (sizeof...(attributes) > 0) handle.set(attributes...);
-  if (state == detail::GroupState::by_step &&
-      !detail::keeps_started_step(handle.position_, detail::iteration_of(attributes...)))
-    handle.span_.flags &= static_cast<std::uint8_t>(~SpanContext::sampled);
-  return handle;
+  return std::apply([&](const auto&... known) { return SpanHandle(group, state, name, options, known...); },
+                    std::tuple(detail::resolved(attributes)...));
 }
 
 inline SpanHandle start_span(const Group& group, Name name) { return start_span(group, name, SpanOptions{}); }

@@ -18,8 +18,9 @@
 
 namespace lens {
 
-/// From now on the name, in any case, means `strategy`. It must depend on its arguments alone: set-up also asks it for
-/// other ranks, to warn when none exports. A name that is taken, by a built-in strategy or not, needs `replace`.
+/// From now on the name, in any case, means `strategy`. It must depend on its arguments alone: where it does not choose
+/// this rank, set-up asks it for the others, to warn when none exports. A name is a word of
+/// letters, digits, and . _ -; one that is taken, by a built-in strategy or not, needs `replace`.
 LENS_API void register_export_strategy(std::string_view name, ExportStrategy strategy, bool replace = false);
 
 /// Takes a registered strategy away; a built-in one that it had replaced is back. False when nothing was registered

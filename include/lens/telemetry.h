@@ -21,7 +21,7 @@
 
 namespace lens {
 
-/// What became of this process's spans so far.
+/// What became so far of this process's spans, and of those of others that it took out of the spool (docs/otlp.md).
 struct TelemetryCounters {
   std::uint64_t spans_recorded = 0;     // ended and taken out of the rings
   std::uint64_t spans_exported = 0;     // accepted by the exporter's destination

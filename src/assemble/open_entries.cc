@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is open, on its way to the file of rings and back.
 #include <cstring>
+#include <initializer_list>
 
 #include "src/assemble/assembler.h"
+#include "src/assemble/later_records.h"
 #include "src/assemble/open_entry.h"
 
 namespace lens::assemble {
@@ -14,20 +16,46 @@ constexpr std::uint32_t remote_parent = 1 << 8;
 
 bool same_ring(Position left, Position right) noexcept { return (left ^ right) >> position_ring_shift == 0; }
 
-// Appends an entry and its records; nothing when there is no room for it.
-bool append_entry(OpenEntry entry, const RecordHeader& begin, std::span<const std::byte> items,
-                  std::span<const std::byte> later, std::size_t room, base::Buffer& entries) {
-  entry.begin_bytes = static_cast<std::uint32_t>(sizeof begin + items.size());
-  entry.bytes = static_cast<std::uint32_t>(entry.begin_bytes + later.size());
-  if (entries.size() + sizeof entry + entry.bytes > room) return false;
-  entries.append(&entry, sizeof entry);
-  entries.append(&begin, sizeof begin);
-  entries.append(items.data(), items.size());
-  entries.append(later.data(), later.size());
-  return true;
-}
+/// A list on its way into memory, or, without any, only its length.
+class OpenList {
+ public:
+  OpenList(std::byte* to, std::size_t room) : to_(to), room_(room) {}
 
-bool append_span(OpenKind kind, const OpenSpan& span, std::size_t room, base::Buffer& entries) {
+  /// Appends an entry and its records; nothing, and false, when there is no room for it.
+  bool append(OpenEntry entry, std::initializer_list<std::span<const std::byte>> begin,
+              std::initializer_list<std::span<const std::byte>> later) {
+    for (const auto part : begin) entry.begin_bytes += static_cast<std::uint32_t>(part.size());
+    entry.bytes = entry.begin_bytes;
+    for (const auto part : later) entry.bytes += static_cast<std::uint32_t>(part.size());
+    if (sizeof entry + entry.bytes > room_ - bytes_) return false;
+    put(std::as_bytes(std::span(&entry, 1)));
+    for (const auto parts : {begin, later})
+      for (const auto part : parts) put(part);
+    return true;
+  }
+  std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  void put(std::span<const std::byte> part) {
+    if (to_ && !part.empty()) std::memcpy(to_ + bytes_, part.data(), part.size());
+    bytes_ += part.size();
+  }
+
+  std::byte* to_;
+  std::size_t room_, bytes_ = 0;
+};
+
+/// The item of an activation: the context that it makes current.
+struct ContextItem {
+  explicit ContextItem(const OpenSpan& span) noexcept
+      : item{0, ItemType::parent, span.flags, 0}, trace(span.trace), span(span.span) {}
+  ItemHeader item;
+  model::TraceWords trace;
+  std::uint64_t span;
+};
+
+/// False when something of it found no room.
+bool append_span(OpenKind kind, const OpenSpan& span, OpenList& list) {
   OpenEntry entry{};
   entry.kind = kind;
   entry.position = span.position;
@@ -37,22 +65,49 @@ bool append_span(OpenKind kind, const OpenSpan& span, std::size_t room, base::Bu
   entry.flags = span.flags | (span.parent_is_remote ? remote_parent : 0);
   entry.start_unix_ns = span.start_unix_ns;
   entry.start_monotonic_ns = span.start_monotonic_ns;
-  const std::span<const std::byte> later{span.later.data(), span.later.size()};
-  return append_entry(entry, span.begin, span.items, later, room, entries) ||
-         append_entry(entry, span.begin, {}, {}, room, entries);  // rather without attributes than not at all
+  // Without ticks: the start is in the entry.
+  RecordHeader header{0, span.name, 0};
+  const auto begin = std::as_bytes(std::span(&header, 1));
+  if (span.is_activation) {
+    const ContextItem context(span);
+    header.form = RecordHeader::form_of(sizeof header + sizeof context, RecordKind::activate);
+    return list.append(entry, {begin, std::as_bytes(std::span(&context, 1))}, {});
+  }
+  const RecordKind record_kind = span.is_started ? RecordKind::start : RecordKind::begin;
+  const LostNote attributes(RecordKind::attributes, 1), events(RecordKind::event, 1), links(RecordKind::links, 1);
+  const auto note = [](const LostNote& lost, bool is_lost) {
+    return is_lost ? lost.bytes() : std::span<const std::byte>{};
+  };
+  header.form = RecordHeader::form_of(sizeof header + span.items().size(), record_kind);
+  if (list.append(entry, {begin, span.items()},
+                  {span.later(), note(attributes, span.lost.attributes), note(events, span.lost.events),
+                   note(links, span.lost.links)}))
+    return true;
+  // Rather without attributes than not at all.
+  header.form = RecordHeader::form_of(sizeof header, record_kind);
+  list.append(entry, {begin}, {attributes.bytes()});
+  return false;
 }
 
 }  // namespace
 
-bool Assembler::save_open(Position ring, std::size_t room, base::Buffer& entries) const {
+SavedOpen Assembler::save_open(Position ring, std::span<std::byte> room) const {
+  return list_open(ring, room.data(), room.size());
+}
+
+std::size_t Assembler::open_list_bytes(Position ring, std::size_t room) const {
+  return list_open(ring, nullptr, room).bytes;
+}
+
+SavedOpen Assembler::list_open(Position ring, std::byte* to, std::size_t room) const {
+  OpenList list(to, room);
   bool all = true;
-  if (const auto thread = threads_.find(static_cast<std::uint32_t>(ring >> position_ring_shift));
-      thread != threads_.end()) {
-    for (std::size_t i = 0; i < thread->second.depth; ++i)
-      all &= append_span(OpenKind::scope, thread->second.scopes[i], room, entries);
+  if (const auto found = threads_.find(static_cast<std::uint32_t>(ring >> position_ring_shift));
+      found != threads_.end()) {
+    const Thread& thread = found->second;
+    for (std::size_t i = 0; i < thread.depth; ++i) all &= append_span(OpenKind::scope, thread.scopes[i], list);
+    thread.started.for_each([&](const OpenSpan& span) { all &= append_span(OpenKind::started, span, list); });
   }
-  for (const auto& [key, span] : started_)
-    if (same_ring(span.position, ring)) all &= append_span(OpenKind::started, span, room, entries);
   for (const Elsewhere& record : elsewhere_) {
     if (!same_ring(record.ring, ring)) continue;
     OpenEntry entry{};
@@ -61,9 +116,9 @@ bool Assembler::save_open(Position ring, std::size_t room, base::Buffer& entries
     RecordHeader header;
     const std::byte* bytes = elsewhere_records_.data() + record.offset;
     std::memcpy(&header, bytes, sizeof header);
-    all &= append_entry(entry, header, {bytes + sizeof header, header.bytes() - sizeof header}, {}, room, entries);
+    all &= list.append(entry, {{bytes, header.bytes()}}, {});
   }
-  return all;
+  return {list.bytes(), all};
 }
 
 void Assembler::restore_open(Position ring, std::span<const std::byte> entries) {
@@ -89,7 +144,9 @@ void Assembler::restore_open(Position ring, std::span<const std::byte> entries) 
       defer(ring, entry.position, begin, true);
       continue;
     }
-    OpenSpan span;
+    if (entry.kind == OpenKind::scope && thread.depth == thread.scopes.size()) add_places_for_scopes(thread);
+    OpenSpan& span =
+        entry.kind == OpenKind::scope ? thread.scopes[thread.depth++] : add_started(thread, entry.position);
     describe(span, entry.position, header, begin.subspan(sizeof header), nullptr);
     span.start_unix_ns = entry.start_unix_ns;
     span.start_monotonic_ns = entry.start_monotonic_ns;
@@ -99,15 +156,8 @@ void Assembler::restore_open(Position ring, std::span<const std::byte> entries) 
       span.flags = static_cast<std::uint8_t>(entry.flags);
       span.parent_is_remote = (entry.flags & remote_parent) != 0;
     }
-    span.keep();
-    span.later.append(later.data(), later.size());
-    if (entry.kind == OpenKind::scope) {
-      thread.scopes.resize(thread.depth);
-      thread.scopes.push_back(std::move(span));
-      ++thread.depth;
-    } else {
-      restore_started(std::move(span));
-    }
+    keep(span);
+    if (!later.empty()) tell(thread, span, RecordKind::attributes, later);
   }
 }
 

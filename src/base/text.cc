@@ -32,6 +32,18 @@ std::string lower(std::string_view text) {
   return lowered;
 }
 
+std::string upper(std::string_view text) {
+  std::string raised{text};
+  for (char& c : raised) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return raised;
+}
+
+std::string counted(std::uint64_t count, std::string_view noun) {
+  return std::to_string(count).append(1, ' ').append(noun).append(count == 1 ? "" : "s");
+}
+
 std::string percent_encoded(std::string_view text) {
   static constexpr char digits[] = "0123456789ABCDEF";
   std::string encoded;

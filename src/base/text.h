@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,8 +18,9 @@ std::string_view trim(std::string_view text);
 /// The parts between separators, empty ones included; one empty part for an empty text.
 std::vector<std::string_view> split(std::string_view text, char separator);
 
-/// In lower case.
+/// In lower case, in upper case: ASCII's letters only.
 std::string lower(std::string_view text);
+std::string upper(std::string_view text);
 
 /// The parts of any range of strings, one after the other.
 template <typename Range>
@@ -32,6 +34,9 @@ std::string join(const Range& parts, std::string_view separator) {
   }
   return joined;
 }
+
+/// "1 span", "2 spans".
+std::string counted(std::uint64_t count, std::string_view noun);
 
 /// Everything but letters, digits and `-._~/:` as %XX.
 std::string percent_encoded(std::string_view text);

@@ -9,14 +9,24 @@
 
 namespace lens::exporting {
 
-/// Spans become as small as at level 1, in three quarters of the time.
-inline constexpr int zstd_level = -1;
-
 /// Nothing when there is no memory for it.
-std::optional<std::string> gzipped(std::string_view bytes);
+std::optional<std::string> gzipped(std::string_view bytes, std::string_view more = {});
 std::optional<std::string> zstd_compressed(std::string_view bytes);
 
-/// Nothing when it is not gzip, or would grow beyond `most_bytes`.
-std::optional<std::string> gunzipped(std::string_view bytes, std::size_t most_bytes);
+struct Unpacked {
+  enum class State {
+    whole,
+    unkept,     // whole too, but longer than what is worth keeping
+    too_large,  // it grows beyond what was allowed
+    broken,     // its end is missing, or it is something else
+  };
+  State state = State::broken;
+  std::string bytes = {};  // of what is whole
+
+  bool is_whole() const noexcept { return state == State::whole || state == State::unkept; }
+};
+
+/// Of what grows beyond `most_kept_bytes` the rest is checked, and nothing kept.
+Unpacked gunzipped(std::string_view bytes, std::size_t most_bytes, std::size_t most_kept_bytes = std::string::npos);
 
 }  // namespace lens::exporting

@@ -16,10 +16,10 @@ void ConsoleExporter::export_batch(Batch batch) {
   std::string_view rest = batch.elements;
   std::uint64_t printed = 0;
   while (!rest.empty()) {
-    const std::string_view element = signal_ == Signal::traces ? otlp::wire::first_field(rest) : rest;
+    const std::string_view element = signal_ == Signal::metrics ? rest : otlp::wire::first_field(rest);
     if (element.empty() || !print(element)) break;
     rest.remove_prefix(element.size());
-    printed += signal_ == Signal::traces ? 1 : batch.count;
+    printed += signal_ == Signal::metrics ? batch.count : 1;
   }
   counts_.exported += printed;
   count_lost(batch.count - printed, "write_failed");

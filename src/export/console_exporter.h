@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints one JSON object per line for every span and for every batch of metrics: an OTLP/JSON request with the signal's
-// name before.
+// Prints one JSON object per line for every span, every log record and every batch of metrics: an OTLP/JSON request
+// with the signal's name before.
 #pragma once
 
 #include <string>

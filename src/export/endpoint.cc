@@ -21,7 +21,7 @@ struct Parts {
 };
 
 [[noreturn]] void reject(const std::string& endpoint, std::string_view why) {
-  throw std::invalid_argument("\"" + endpoint + "\" is not an OTLP endpoint: " + std::string(why));
+  throw std::invalid_argument("\"" + without_credentials(endpoint) + "\" is not an OTLP endpoint: " + std::string(why));
 }
 
 void split_authority(const std::string& endpoint, std::string_view authority, Parts& parts) {
@@ -120,6 +120,21 @@ Server server_of(const Endpoint& endpoint) {
   if (address.starts_with('[')) address = address.substr(1, address.size() - 2);
   const int port = parts.port.empty() ? (parts.scheme == "https" ? 443 : 80) : std::stoi(parts.port);
   return {address, port};
+}
+
+std::string server_name(const Endpoint& endpoint) {
+  if (!endpoint.unix_socket.empty()) return "unix:" + endpoint.unix_socket;
+  const std::size_t host = endpoint.url.find("://") + 3;
+  return endpoint.url.substr(0, endpoint.url.find_first_of("/?", host));
+}
+
+std::string without_credentials(std::string_view url) {
+  const std::size_t at = url.rfind('@');
+  if (at == std::string_view::npos) return std::string(url);
+  // Behind a colon or an @, "://" is part of a password.
+  const std::size_t scheme = url.find_first_of(":@");
+  const std::size_t host = url.substr(scheme).starts_with("://") ? scheme + 3 : 0;
+  return std::string(url.substr(0, host)) + "…" + std::string(url.substr(at));
 }
 
 }  // namespace lens::exporting

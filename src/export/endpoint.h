@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "lens/config.h"
 #include "src/model/signal.h"
@@ -26,5 +27,11 @@ struct Server {
   int port;             // 0: it is a socket
 };
 Server server_of(const Endpoint& endpoint);
+/// The same for people, alike for all signals: a URL without its path, or unix:PATH.
+std::string server_name(const Endpoint& endpoint);
+
+/// How a URL from outside is shown: "http://user:password@host" without what stands before its last @. That may hold
+/// slashes, which a URL may not have there, in a password that somebody wrote as it is.
+std::string without_credentials(std::string_view url);
 
 }  // namespace lens::exporting

@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <iterator>
+#include <utility>
 
 namespace lens::exporting {
 namespace {
@@ -22,6 +23,11 @@ std::uint64_t ExportCounts::refused() const noexcept {
 void Exporter::wait(int wake, std::chrono::milliseconds most) {
   pollfd woken{wake, POLLIN, 0};
   ::poll(&woken, 1, static_cast<int>(most.count()));
+}
+
+void Exporter::note_failure(std::string message) {
+  last_failure_ = std::move(message);
+  if (!all_failed_since_) all_failed_since_ = std::chrono::system_clock::now();
 }
 
 void Exporter::count_lost(std::uint64_t count, const std::string& cause) {

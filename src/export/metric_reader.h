@@ -22,15 +22,12 @@ class MetricReader {
   void send(const std::vector<model::Metric>& metrics);
 
   Exporter& exporter() const noexcept { return *exporter_; }
-  /// Data points that went to the exporter.
-  std::uint64_t sent_points() const noexcept { return sent_points_; }
 
  private:
   std::chrono::milliseconds interval_;
   std::unique_ptr<Exporter> exporter_;
   std::uint64_t start_unix_ns_;
   std::chrono::steady_clock::time_point due_;
-  std::uint64_t sent_points_ = 0;
 };
 
 }  // namespace lens::exporting

@@ -7,9 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <initializer_list>
 
 #include "src/base/text.h"
 #include "src/base/utf8.h"
+#include "src/export/outcome_text.h"
+#include "src/export/unanswered.h"
 #include "src/otlp/export_response.h"
 
 namespace lens::exporting {
@@ -17,8 +20,6 @@ namespace {
 
 using Kind = Outcome::Kind;
 using Reason = Outcome::Reason;
-
-constexpr std::size_t most_message_characters = 300;
 
 enum GrpcStatus {
   ok = 0,
@@ -43,24 +44,17 @@ std::string_view grpc_name(int status) {
   return status >= 0 && std::size_t(status) < names.size() ? names[std::size_t(status)] : "unknown status";
 }
 
-/// Text from outside, for one line of a log.
-std::string one_line(std::string_view text) {
-  std::string line = base::repaired_utf8(text);
-  std::ranges::replace_if(
-      line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
-  return std::string(base::first_characters(base::trim(line), most_message_characters));
-}
-
-std::string with(std::string what, std::string_view detail) {
-  const std::string line = one_line(detail);
-  return line.empty() ? what : what + ": " + line;
+bool holds(const std::string& text, std::initializer_list<std::string_view> words) {
+  return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != std::string::npos; });
 }
 
 // Servers say in words that it was the size: gRPC has one status for this and for quotas, and the collector answers
-// 400.
+// 400. It is about the request, not about a value in it or a trace that has grown too large.
 bool speaks_of_size(std::string_view message) {
   const std::string text = base::lower(message);
-  return text.find("large") != std::string::npos || text.find("message size") != std::string::npos;
+  return holds(text, {"request", "message", "body", "payload", "entity"}) &&
+         (holds(text, {"too large", "too big", "larger than"}) ||
+          (holds(text, {"exceed"}) && holds(text, {"size", "length"})));
 }
 
 std::string base64_decoded(std::string_view text) {
@@ -92,82 +86,10 @@ std::optional<std::chrono::milliseconds> retry_after(const std::string& header) 
   return std::chrono::seconds(std::max<time_t>(date - time(nullptr), 0));
 }
 
-// ---- no answer, or none that can be read
-
-std::string wrong_protocol(const Endpoint& endpoint, OtlpProtocol protocol) {
-  if (protocol == OtlpProtocol::grpc)
-    return endpoint.url +
-           " does not seem to speak gRPC: if it is a collector's HTTP port, set "
-           "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf, or name "
-           "its gRPC port (4317)";
-  return endpoint.url +
-         " does not seem to speak HTTP/1.1: if it is a collector's gRPC port, set OTEL_EXPORTER_OTLP_PROTOCOL=grpc, or "
-         "name its "
-         "HTTP port (4318)";
-}
-
-/// A gRPC server refuses a message as soon as it has read its length, and takes no more of it. libcurl 7.88 then gives
-/// up without the answer. No collector can be set to refuse less than a mebibyte, and few requests are larger.
-bool was_closed_for_size(const Response& response) {
-  constexpr std::uint64_t least_limit_bytes = 1 << 20;
-  return response.curl_code == CURLE_HTTP2_STREAM && response.request_bytes > least_limit_bytes &&
-         response.sent_bytes < response.request_bytes;
-}
-
-Reason reason_of(int curl_code) {
-  switch (curl_code) {
-    case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_RESOLVE_PROXY: return Reason::host_name;
-    case CURLE_COULDNT_CONNECT: return Reason::connection;
-    case CURLE_OPERATION_TIMEDOUT: return Reason::timeout;
-    case CURLE_SSL_CONNECT_ERROR:
-    case CURLE_SSL_CERTPROBLEM:
-    case CURLE_SSL_CACERT_BADFILE:
-    case CURLE_PEER_FAILED_VERIFICATION: return Reason::tls;
-    case CURLE_UNSUPPORTED_PROTOCOL:  // it began with something that is no HTTP/1.1
-    case CURLE_HTTP2:                 // no frame of HTTP/2
-    case CURLE_WEIRD_SERVER_REPLY: return Reason::protocol;
-    default: return Reason::other;
-  }
-}
-
-Outcome unanswered(const Response& response, const Endpoint& endpoint, OtlpProtocol protocol) {
-  if (was_closed_for_size(response))
-    return {.kind = Kind::too_large,
-            .reason = Reason::other,
-            .cause = "too_large",
-            .message = endpoint.url + " did not take all of a large request (" +
-                       std::to_string(response.request_bytes) + " bytes)"};
-  // To libcurl, a server of HTTP/1.1 has said nothing where it expects HTTP/2.
-  const bool nothing_in_http2 = protocol == OtlpProtocol::grpc && response.curl_code == CURLE_GOT_NOTHING;
-  Outcome outcome{.kind = Kind::retry,
-                  .reason = nothing_in_http2 ? Reason::protocol : reason_of(response.curl_code),
-                  .cause = response.curl_code == CURLE_OPERATION_TIMEDOUT ? "timeout" : "connection",
-                  .message = with("cannot reach " + endpoint.url, response.error)};
-  if (outcome.reason == Reason::protocol)
-    outcome.message = wrong_protocol(endpoint, protocol) + " (" + one_line(response.error) + ")";
-  switch (response.curl_code) {
-    case CURLE_SEND_ERROR:
-    case CURLE_RECV_ERROR:  // a server of HTTP/1.1 may close before its answer is read
-      if (response.answered) break;
-      if (protocol == OtlpProtocol::grpc) {
-        outcome.reason = Reason::protocol;
-        outcome.message +=
-            "; is this the collector's gRPC port (4317)? For its HTTP port set "
-            "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf";
-      }
-      if (endpoint.url.starts_with("http://"))
-        outcome.message += "; if the collector wants TLS, write https:// before the endpoint";
-      break;
-    case CURLE_SSL_CONNECT_ERROR:
-      outcome.message += "; if the collector takes connections without TLS, write http:// before the endpoint";
-      break;
-    case CURLE_PEER_FAILED_VERIFICATION:
-      outcome.message += "; OTEL_EXPORTER_OTLP_CERTIFICATE names the authorities to trust";
-      break;
-    default: break;
-  }
-  return outcome;
+/// Who answered: the server, where all signals get the same answer, else the signal's address there.
+std::string answerer(const Outcome& outcome, const Endpoint& endpoint) {
+  const bool is_of_server = outcome.kind == Kind::retry || outcome.reason == Reason::credentials;
+  return is_of_server ? server_name(endpoint) : endpoint.url;
 }
 
 // ---- HTTP
@@ -178,18 +100,25 @@ std::string http_detail(const Response& response) {
   return response.content_type.starts_with("text/plain") ? response.body : std::string();
 }
 
-std::string_view http_remedy(long status) {
+std::string http_remedy(long status, Signal signal) {
   switch (status) {
     case 401:
     case 403: return "; OTEL_EXPORTER_OTLP_HEADERS holds the credentials";
-    case 404: return "; is the path right? /v1/traces is appended to OTEL_EXPORTER_OTLP_ENDPOINT only";
+    case 404:
+      return "; is the path right? /v1/" + std::string(signal_name(signal)) +
+             " is appended to OTEL_EXPORTER_OTLP_ENDPOINT only";
     case 415: return "; is this the collector's HTTP port (4318)?";
     default: return "";
   }
 }
 
+/// As web servers answer on a port of theirs for TLS.
+bool speaks_of_tls(const Response& response, const Endpoint& endpoint) {
+  return response.http_status == 400 && is_plain(endpoint) &&
+         base::lower(response.body).find("https") != std::string::npos;
+}
+
 Reason http_reason(long status) {
-  if (status >= 300 && status < 400) return Reason::path;
   switch (status) {
     case 401:
     case 403: return Reason::credentials;
@@ -200,40 +129,102 @@ Reason http_reason(long status) {
   }
 }
 
-Outcome accepted(const otlp::PartialSuccess& partial, bool unread, Signal signal) {
+Outcome accepted(const otlp::PartialSuccess& partial, const Response& response, Signal signal) {
   Outcome outcome;
-  if (unread) outcome.message = "the collector answered more than can be read: what it rejected is not known";
+  if (response.unread) outcome.message = "the collector answered more than can be read: what it rejected is not known";
+  if (response.broken) outcome.message = "the collector's answer is cut or damaged: what it rejected is not known";
   outcome.rejected = static_cast<std::uint64_t>(std::max<std::int64_t>(partial.rejected, 0));
   if (outcome.rejected > 0) outcome.cause = "rejected";
-  const char* items = signal == Signal::traces ? " spans" : " data points";
   if (outcome.rejected > 0)
-    outcome.message = with("the collector rejected " + std::to_string(outcome.rejected) + items, partial.message);
+    outcome.message =
+        with("the collector rejected " + base::counted(outcome.rejected, item_of(signal)), partial.message);
   else if (!partial.message.empty())
     outcome.message = with("the collector warns", partial.message);
+  return outcome;
+}
+
+/// Without its parameters, in lower case.
+std::string media_type(const Response& response) {
+  const std::string_view type = response.content_type;
+  return base::lower(base::trim(type.substr(0, type.find(';'))));
+}
+
+/// A word such as "OK", and no page.
+bool is_plain_text(std::string_view body) {
+  const auto is_control = [](unsigned char c) { return (c < ' ' && c != '\n' && c != '\r' && c != '\t') || c == 0x7f; };
+  return base::is_utf8(body) && std::ranges::none_of(body, is_control) && !base::trim(body).starts_with('<');
+}
+
+/// What a success says, where it can be an OTLP receiver's. Real ones also answer with nothing at all, in JSON to
+/// protobuf, and with a word of plain text. A login page or a web server's page is none: who takes it for a success
+/// loses the spans.
+std::optional<otlp::PartialSuccess> success_of(const Response& response) {
+  if (response.body.empty() && !response.unread) return otlp::PartialSuccess();
+  const std::string type = media_type(response);
+  static constexpr std::string_view protobuf[] = {"application/x-protobuf", "application/protobuf",
+                                                  "application/vnd.google.protobuf", "application/octet-stream"};
+  const bool is_protobuf = std::ranges::find(protobuf, type) != std::end(protobuf);
+  const bool is_json = type == "application/json" || type == "text/json";
+  const bool is_text = type.empty() || type == "text/plain";
+  if (!is_protobuf && !is_json && !is_text) return std::nullopt;
+  if (response.unread) return otlp::PartialSuccess();
+  auto partial = otlp::partial_success(response.body);
+  const bool may_be_word = is_text || (is_json && !response.body.starts_with('{'));  // "ok" is JSON too
+  if (!partial && may_be_word && is_plain_text(response.body)) partial.emplace();
+  return partial;
+}
+
+/// It may be mended by who set the endpoint, and nothing is lost until then.
+Outcome not_taken(Reason reason, std::string cause, std::string message) {
+  return {.kind = Kind::retry,
+          .reason = reason,
+          .cause = std::move(cause),
+          .message = std::move(message),
+          .same_each_time = true};
+}
+
+Outcome wants_tls(const Endpoint& endpoint) {
+  return not_taken(Reason::tls, "connection",
+                   server_name(endpoint) + " speaks TLS: write https:// before the endpoint");
+}
+
+Outcome not_otlp(const Response& response, const Endpoint& endpoint) {
+  const std::string type = one_line(media_type(response));
+  const std::string what = type.empty() ? "what" : type + " that";
+  return not_taken(Reason::protocol, "not_otlp",
+                   server_name(endpoint) + " answered " + std::to_string(response.http_status) + " with " + what +
+                       " is no answer of OTLP: a login page, a proxy or another web server may stand there; check "
+                       "OTEL_EXPORTER_OTLP_ENDPOINT, its port and its path");
+}
+
+Outcome redirected(const Response& response, const Endpoint& endpoint) {
+  const std::string status = std::to_string(response.http_status);
+  Outcome outcome = not_taken(Reason::path, status, with(endpoint.url + " answered " + status, response.location));
+  outcome.message +=
+      "; a redirect is not followed: OTEL_EXPORTER_OTLP_ENDPOINT must name where it leads, if that is the collector";
+  outcome.same_each_time = false;  // login pages are given a number in their address
   return outcome;
 }
 
 Outcome http_outcome(const Response& response, const Endpoint& endpoint, OtlpProtocol protocol) {
   const long status = response.http_status;
   if (status >= 200 && status < 300)
-    return accepted(protocol == OtlpProtocol::http_json || response.content_type.starts_with("application/json")
-                        ? otlp::partial_success_of_json(response.body)
-                        : otlp::partial_success(response.body),
-                    response.unread, endpoint.signal);
+    if (const auto success = success_of(response)) return accepted(*success, response, endpoint.signal);
+  if (status >= 200 && status < 300) return not_otlp(response, endpoint);
+  if (status >= 300 && status < 400) return redirected(response, endpoint);
+  if (!response.grpc_status.empty())
+    return not_taken(Reason::protocol, "connection", wrong_protocol(endpoint, protocol));
+  if (speaks_of_tls(response, endpoint)) return wants_tls(endpoint);
   Outcome outcome{.kind = Kind::refused, .reason = http_reason(status), .cause = std::to_string(status)};
   const std::string detail = http_detail(response);
-  const bool redirect = status >= 300 && status < 400;
-  outcome.message = with(endpoint.url + " answered " + std::to_string(status), redirect ? response.location : detail);
-  outcome.message += http_remedy(status);
   if (status == 429 || status == 502 || status == 503 || status == 504) {
     outcome.kind = Kind::retry;
     outcome.retry_after = retry_after(response.retry_after);
   } else if (status == 413 || (status == 400 && speaks_of_size(detail))) {
     outcome.kind = Kind::too_large;
-  } else if (!response.grpc_status.empty()) {
-    outcome.reason = Reason::protocol;
-    outcome.message = wrong_protocol(endpoint, protocol);
   }
+  outcome.message = with(answerer(outcome, endpoint) + " answered " + std::to_string(status), detail);
+  outcome.message += http_remedy(status, endpoint.signal);
   return outcome;
 }
 
@@ -244,7 +235,6 @@ int status_of_http(long http_status) {
   switch (http_status) {
     case 401: return unauthenticated;
     case 403: return permission_denied;
-    case 404: return unimplemented;
     case 200: return unavailable;  // ended before its trailers
     case 429:
     case 502:
@@ -295,39 +285,81 @@ std::string_view grpc_remedy(int status) {
   }
 }
 
+/// Whether this is an answer of HTTP where one of gRPC was wanted: a gateway's, whose status is known, is not.
+bool is_of_http(const Response& response) {
+  const long status = response.http_status;
+  const bool is_success = status >= 200 && status < 300;
+  const bool is_page = !response.content_type.empty() && !response.content_type.starts_with("application/grpc");
+  const bool is_elsewhere = (status >= 300 && status < 400) || status == 404 || status == 405 || status == 415;
+  return response.http_major == 1 || (response.grpc_status.empty() && (is_elsewhere || (is_success && is_page)));
+}
+
+/// A server sends the message of a unary call with status OK only. libcurl 7.88 loses the trailers, which hold the
+/// status, where the server says at the same time that it closes the connection.
+bool is_success_without_trailers(const Response& response) {
+  return is_of_grpc(response) && response.http_status == 200 && response.grpc_status.empty() && response.has_message &&
+         otlp::partial_success(response.body);
+}
+
+/// Whatever became of the connection behind it.
+bool is_whole_grpc(const Response& response) {
+  return is_of_grpc(response) && (!response.grpc_status.empty() || is_success_without_trailers(response));
+}
+
 Outcome grpc_outcome(const Response& response, const Endpoint& endpoint) {
-  const int status = status_of(response);
-  if (response.http_major == 1)
-    return {.kind = Kind::retry,
-            .reason = Reason::protocol,
-            .cause = "connection",
-            .message = wrong_protocol(endpoint, OtlpProtocol::grpc)};
-  if (status == ok) return accepted(otlp::partial_success(response.body), response.unread, endpoint.signal);
+  if (speaks_of_tls(response, endpoint)) return wants_tls(endpoint);
+  if (is_of_http(response))
+    return not_taken(Reason::protocol, "connection", wrong_protocol(endpoint, OtlpProtocol::grpc));
+  const int status = is_success_without_trailers(response) ? ok : status_of(response);
+  const bool from_http = response.grpc_status.empty();
+  if (status == ok)
+    return accepted(otlp::partial_success(response.body).value_or(otlp::PartialSuccess()), response, endpoint.signal);
   const otlp::ResponseStatus details = otlp::response_status(base64_decoded(response.grpc_details));
   // A message that is not encoded right stays as it came.
   const std::string message = base::percent_decoded(response.grpc_message).value_or(response.grpc_message);
   Outcome outcome{.kind = kind_of(status, details.retry_delay.has_value(), message),
                   .reason = grpc_reason(status),
                   .retry_after = details.retry_delay};
-  const bool from_http = response.grpc_status.empty();
+  if (from_http && response.http_status == 413) outcome.kind = Kind::too_large;
   outcome.cause = std::string(grpc_name(status));
-  outcome.message =
-      with(endpoint.url + " answered " + (from_http ? "HTTP " + std::to_string(response.http_status) : outcome.cause),
-           message);
+  if (from_http && response.http_status == 200) {
+    outcome.message = "no whole answer from " + server_name(endpoint) + ": it ended before its status";
+    return outcome;
+  }
+  outcome.message = with(answerer(outcome, endpoint) + " answered " +
+                             (from_http ? "HTTP " + std::to_string(response.http_status) : outcome.cause),
+                         message);
   outcome.message += grpc_remedy(status);
   return outcome;
 }
 
-}  // namespace
-
-Outcome outcome_of(const Response& response, const Endpoint& endpoint, OtlpProtocol protocol) {
+Outcome outcome_of_server(const Response& response, const Endpoint& endpoint, OtlpProtocol protocol) {
+  if (response.unsent)
+    return {.kind = Kind::too_large,
+            .reason = Reason::other,
+            .cause = "too_large",
+            .message = "a request of " + std::to_string(response.request_bytes) +
+                       " bytes is not sent: no request of OTLP holds more than 64 MiB"};
   if (response.too_large)
     return {.kind = Kind::refused,
             .reason = Reason::other,
             .cause = "answer_too_large",
             .message = endpoint.url + " answered with more than 4 MiB, which was cut off"};
-  if (response.curl_code != CURLE_OK) return unanswered(response, endpoint, protocol);
+  // Who refuses a request before all of it has come may end the connection, or the stream, on the rest.
+  const bool is_refused = response.http_status >= 400;
+  const bool is_whole = protocol == OtlpProtocol::grpc && is_whole_grpc(response);
+  if (response.curl_code != CURLE_OK && !is_refused && !is_whole) return unanswered(response, endpoint, protocol);
   return protocol == OtlpProtocol::grpc ? grpc_outcome(response, endpoint) : http_outcome(response, endpoint, protocol);
+}
+
+}  // namespace
+
+Outcome outcome_of(const Response& response, const Endpoint& endpoint, OtlpProtocol protocol) {
+  const bool by_proxy = is_of_proxy(response);
+  Outcome outcome = by_proxy ? outcome_of_proxy(response, endpoint) : outcome_of_server(response, endpoint, protocol);
+  if (!by_proxy && outcome.kind != Kind::accepted) outcome.message += through(response.proxy);
+  outcome.proxy = response.proxy;
+  return outcome;
 }
 
 }  // namespace lens::exporting

@@ -14,7 +14,7 @@ namespace lens::exporting {
 struct Outcome {
   enum class Kind {
     accepted,
-    retry,      // later: the same request may be taken then
+    retry,      // later: the same request may be taken then, be it by another server
     too_large,  // less at a time may be taken
     refused,    // never
   };
@@ -23,11 +23,16 @@ struct Outcome {
 
   Kind kind = Kind::accepted;
   Reason reason = Reason::none;
-  std::uint64_t rejected = 0;  // of an accepted request: spans that were not taken, and never will be
-  std::string cause = {};      // of a failure, in a word: "timeout", "503", "UNAVAILABLE"
-  std::string message = {};    // for people: what happened and, where there is one, the remedy; may be empty
+  std::uint64_t rejected = 0;   // of an accepted request: spans that were not taken, and never will be
+  std::string cause = {};       // of a failure, in a word: "timeout", "503", "UNAVAILABLE"
+  std::string message = {};     // for people: what happened and, where there is one, the remedy; may be empty
+  bool same_each_time = false;  // the message is, where a failure's wording is chance
   std::optional<std::chrono::milliseconds> retry_after = {};  // as the destination asked
+  Proxy proxy = {};                                           // that the request went through, or should have
 };
+
+/// What is too large is halved no further than this: it was not the size, or there is no end to it.
+constexpr std::size_t least_halved_bytes = 8 << 10;
 
 Outcome outcome_of(const Response& response, const Endpoint& endpoint, OtlpProtocol protocol);
 

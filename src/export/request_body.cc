@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/export/request_body.h"
 
-#include "src/export/compression.h"
 #include "src/otlp/json.h"
 
 namespace lens::exporting {
@@ -22,11 +21,13 @@ RequestBody request_body(const TwoPieces& request, Signal signal, OtlpProtocol p
   RequestBody body{request};
   if (protocol == OtlpProtocol::http_json) {
     body.bytes = {};
+    // JSON is about three times as long. What is not written to is no memory.
+    body.bytes.head.reserve(4 * request.size());
     otlp::append_json(body.bytes.head, signal, request.joined());
   }
   if (compression != OtlpCompression::none) {
-    const std::string plain = body.bytes.joined();
-    if (auto smaller = compression == OtlpCompression::gzip ? gzipped(plain) : zstd_compressed(plain))
+    if (auto smaller = compression == OtlpCompression::gzip ? gzipped(body.bytes.head, body.bytes.rest)
+                                                            : zstd_compressed(body.bytes.joined()))
       body = {{std::move(*smaller), {}}, compression};
   }
   if (protocol == OtlpProtocol::grpc)
@@ -34,15 +35,16 @@ RequestBody request_body(const TwoPieces& request, Signal signal, OtlpProtocol p
   return body;
 }
 
-std::optional<std::string> grpc_message_of(std::string_view body, std::size_t most_bytes) {
-  if (body.size() < frame_head_bytes) return std::nullopt;
+Unpacked grpc_message_of(std::string_view body, std::size_t most_bytes, std::size_t most_kept_bytes) {
+  if (body.size() < frame_head_bytes) return {};
   std::size_t size = 0;
   for (std::size_t i = 1; i < frame_head_bytes; ++i) size = size << 8 | static_cast<unsigned char>(body[i]);
   const bool compressed = body[0] != 0;
   body.remove_prefix(frame_head_bytes);
-  if (body.size() < size || size > most_bytes) return std::nullopt;
+  if (body.size() < size) return {};  // whatever it says: what is not there is no large answer
   body = body.substr(0, size);
-  return compressed ? gunzipped(body, most_bytes) : std::string(body);
+  if (compressed) return gunzipped(body, most_bytes, most_kept_bytes);
+  return {Unpacked::State::whole, std::string(body)};
 }
 
 }  // namespace lens::exporting

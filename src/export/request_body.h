@@ -2,11 +2,11 @@
 // An OTLP protobuf request as each protocol carries it, and the message of a gRPC answer.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "lens/config.h"
+#include "src/export/compression.h"
 #include "src/model/signal.h"
 
 namespace lens::exporting {
@@ -28,7 +28,7 @@ struct RequestBody {
 /// JSON where the protocol says so, compressed, framed. Borrows from `request` what goes out as it is.
 RequestBody request_body(const TwoPieces& request, Signal signal, OtlpProtocol protocol, OtlpCompression compression);
 
-/// Of the first frame of a gRPC body, decompressed (gzip). Nothing when it is not whole or exceeds `most_bytes`.
-std::optional<std::string> grpc_message_of(std::string_view body, std::size_t most_bytes);
+/// Of the first frame of a gRPC body, decompressed (gzip): as gunzipped() has it.
+Unpacked grpc_message_of(std::string_view body, std::size_t most_bytes, std::size_t most_kept_bytes);
 
 }  // namespace lens::exporting

@@ -25,13 +25,14 @@ class Backoff {
   /// `demanded` is what the destination asked for (Retry-After): never less than that. Failures of what was sent before
   /// the hold began lengthen nothing.
   void fail(Clock::time_point now, std::optional<std::chrono::milliseconds> demanded);
+  /// Time that the destination has demanded stays its own, though it took something that was under way.
   void succeed() noexcept;
   /// What waits may go now, unless the destination has demanded its time.
   void hurry() noexcept;
 
   bool is_failing() const noexcept { return failing_; }
-  bool holds(Clock::time_point now) const noexcept { return failing_ && now < due_; }
-  Clock::time_point due() const noexcept { return due_; }
+  bool holds(Clock::time_point now) const noexcept { return now < due(); }
+  Clock::time_point due() const noexcept { return failing_ ? due_ : demanded_; }
 
  private:
   std::chrono::milliseconds jittered(std::chrono::milliseconds delay) noexcept;

@@ -42,9 +42,7 @@ void GroupRegistry::add(Group& group) noexcept {
   std::lock_guard lock(mutex_);
   group.next_ = groups_;
   groups_ = &group;
-  const Switch* known = find_or_add(group.name_);
-  const bool enabled = known && known->enabled.load(std::memory_order_relaxed);
-  group.state_.store(state_of(group.name_, enabled), std::memory_order_relaxed);
+  group.state_.store(state_of(find_or_add(group.name_)), std::memory_order_relaxed);
 }
 
 void GroupRegistry::remove(Group& group) noexcept {
@@ -75,26 +73,69 @@ void GroupRegistry::apply(const GroupSet& groups) {
   for (const std::string& name : groups) find_or_add(name);
   for (auto& slot : table_) {
     Switch* known = slot.load(std::memory_order_relaxed);
-    if (known) known->enabled.store(groups.contains(known->name), std::memory_order_relaxed);
+    if (!known) continue;
+    const bool enabled = groups.contains(known->name);
+    known->enabled.store(enabled, std::memory_order_relaxed);
+    if (enabled) known->has_been_enabled.store(true, std::memory_order_relaxed);
   }
+  tell_groups();
+}
+
+void GroupRegistry::tell_groups() noexcept {
   for (Group* group = groups_; group; group = group->next_)
-    group->state_.store(state_of(group->name_, groups.contains(group->name_)), std::memory_order_relaxed);
+    group->state_.store(state_of(find(group->name_)), std::memory_order_relaxed);
 }
 
-GroupState GroupRegistry::state_of(std::string_view name, bool enabled) const noexcept {
-  if (!enabled) return GroupState::off;
-  return samples_steps_ && name == "step" ? GroupState::by_step : GroupState::on;
+bool GroupRegistry::asks_each_step(std::string_view name) const noexcept {
+  return samples_steps_.load(std::memory_order_relaxed) && name == "step";
 }
 
-void GroupRegistry::enable(const GroupSet& groups) {
+GroupState GroupRegistry::state_of(const Switch* known) const noexcept {
+  if (!known || !known->enabled.load(std::memory_order_relaxed)) return GroupState::off;
+  const bool is_noted = known->has_had_a_span.load(std::memory_order_relaxed);
+  return is_noted && !asks_each_step(known->name) ? GroupState::on : GroupState::watched;
+}
+
+bool GroupRegistry::note_span(const Group& group) noexcept {
+  if (Switch* known = find(group.name_)) known->has_had_a_span.store(true, std::memory_order_relaxed);
+  if (asks_each_step(group.name_)) return true;
+  // Unless it has been turned off meanwhile.
+  GroupState watched = GroupState::watched;
+  group.state_.compare_exchange_strong(watched, GroupState::on, std::memory_order_relaxed);
+  return false;
+}
+
+GroupUse GroupRegistry::use() const {
+  GroupUse use;
+  for (const auto& slot : table_) {
+    const Switch* known = slot.load(std::memory_order_acquire);
+    if (!known || !known->has_been_enabled.load(std::memory_order_relaxed)) continue;
+    (known->has_had_a_span.load(std::memory_order_relaxed) ? use.with_spans : use.without_spans).insert(known->name);
+  }
+  return use;
+}
+
+void GroupRegistry::forget_spans() noexcept {
+  for (auto& slot : table_) {
+    Switch* known = slot.load(std::memory_order_relaxed);
+    if (!known) continue;
+    known->has_been_enabled.store(known->enabled.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    known->has_had_a_span.store(false, std::memory_order_relaxed);
+  }
+  tell_groups();
+}
+
+bool GroupRegistry::enable(const GroupSet& groups) {
   std::lock_guard lock(mutex_);
   if (open_) apply(groups);
+  return open_;
 }
 
 void GroupRegistry::open(const GroupSet& groups, bool samples_steps) {
   std::lock_guard lock(mutex_);
   open_ = true;
-  samples_steps_ = samples_steps;
+  samples_steps_.store(samples_steps, std::memory_order_relaxed);
+  forget_spans();
   apply(groups);
 }
 

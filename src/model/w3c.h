@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The texts of W3C trace context (level 2) and baggage. Include it to read or write those headers.
 //
-// Errors: std::bad_alloc only. What is malformed gives nothing.
+// Errors: std::bad_alloc only. What is malformed gives nothing; the `fault_of_` functions say why.
 #pragma once
 
 #include <string>
@@ -35,5 +35,11 @@ std::string format_tracestate(std::vector<std::string_view> members);
 /// Those members that are well-formed, as many as must be carried.
 std::vector<BaggageMember> parse_baggage(std::string_view header);
 std::string format_baggage(const std::vector<BaggageMember>& members);
+
+/// What is wrong with a header, as a clause for people; empty when all of it is read, or when there is none. It repeats
+/// nothing of the header, which may be nobody's business.
+std::string fault_of_traceparent(std::string_view header);
+std::string fault_of_tracestate(std::string_view header);
+std::string fault_of_baggage(std::string_view header);
 
 }  // namespace lens::model

@@ -74,6 +74,18 @@ std::vector<BaggageMember> parse_baggage(std::string_view header) {
   return members;
 }
 
+std::string fault_of_baggage(std::string_view header) {
+  std::size_t count = 0;
+  for (const std::string_view text : base::split(header, ',')) {
+    if (base::trim(text).empty()) continue;
+    ++count;
+    if (parse_member(text).key.empty())
+      return "member " + std::to_string(count) + " of it is not a key with a percent-encoded value behind =";
+  }
+  if (parse_baggage(header).size() == count) return {};
+  return "it has more than " + std::to_string(most_members) + " members or " + std::to_string(most_bytes) + " bytes";
+}
+
 std::string format_baggage(const std::vector<BaggageMember>& members) {
   std::string header;
   std::size_t count = 0;

@@ -48,24 +48,41 @@ bool is_value(std::string_view value) noexcept {
 
 std::string_view key_of(std::string_view member) noexcept { return member.substr(0, member.find('=')); }
 
-}  // namespace
+bool is_member(std::string_view member) noexcept {
+  const std::string_view key = key_of(member);
+  return key.size() < member.size() && is_key(key) && is_value(member.substr(key.size() + 1));
+}
 
-SpanContext parse_traceparent(std::string_view header) noexcept {
+/// What is wrong with a header of this form; empty, and the context is there, when nothing is.
+std::string_view read_traceparent(std::string_view header, SpanContext& context) noexcept {
   header = base::trim(header);
   if (header.size() < traceparent_size || header[2] != '-' || header[span_id_at - 1] != '-' ||
       header[flags_at - 1] != '-')
-    return {};
+    return "it is not version-trace id-span id-flags, of 2, 32, 16 and 2 hex digits";
   std::uint8_t version = 0;
-  SpanContext context;
   const bool is_hex = read_hex(header, {&version, 1}) && read_hex(header.substr(trace_id_at), context.trace_id.bytes) &&
                       read_hex(header.substr(span_id_at), context.span_id.bytes) &&
                       read_hex(header.substr(flags_at), {&context.flags, 1});
-  if (!is_hex || version == 0xff) return {};
+  if (!is_hex) return "a digit of it is not one of 0-9 and a-f";
+  if (version == 0xff) return "ff is no version";
   // A later version may have more behind it.
   const bool has_more = header.size() > traceparent_size;
-  if (has_more && (version == 0 || header[traceparent_size] != '-')) return {};
+  if (has_more && (version == 0 || header[traceparent_size] != '-')) return "it does not end behind the flags";
   context.flags &= known_flags;
-  return context.valid() ? context : SpanContext{};
+  return context.valid() ? "" : "an id of it is all zeros";
+}
+
+}  // namespace
+
+SpanContext parse_traceparent(std::string_view header) noexcept {
+  SpanContext context;
+  return read_traceparent(header, context).empty() ? context : SpanContext{};
+}
+
+std::string fault_of_traceparent(std::string_view header) {
+  if (base::trim(header).empty()) return {};
+  SpanContext ignored;
+  return std::string{read_traceparent(header, ignored)};
 }
 
 std::string format_traceparent(const SpanContext& context) {
@@ -76,16 +93,28 @@ std::string format_traceparent(const SpanContext& context) {
 
 std::vector<std::string_view> parse_tracestate(std::string_view header) {
   std::vector<std::string_view> members;
+  for (std::size_t count = 0; std::string_view member : base::split(header, ',')) {
+    member = base::trim(member);
+    if (member.empty()) continue;
+    if (++count > most_members || !is_member(member)) return {};
+    if (std::ranges::find(members, key_of(member), key_of) == members.end()) members.push_back(member);
+  }
+  return members;
+}
+
+std::string fault_of_tracestate(std::string_view header) {
   std::size_t count = 0;
   for (std::string_view member : base::split(header, ',')) {
     member = base::trim(member);
     if (member.empty()) continue;
+    ++count;
+    if (is_member(member)) continue;
     const std::string_view key = key_of(member);
-    if (++count > most_members || key.size() == member.size()) return {};
-    if (!is_key(key) || !is_value(member.substr(key.size() + 1))) return {};
-    if (std::ranges::find(members, key, key_of) == members.end()) members.push_back(member);
+    if (key.size() > most_key_characters || member.size() - key.size() > 1 + most_value_characters)
+      return "member " + std::to_string(count) + " of it has a key or a value of more than 256 characters";
+    return "member " + std::to_string(count) + " of it is not a key in lower case with a value behind =";
   }
-  return members;
+  return count > most_members ? "it has more than " + std::to_string(most_members) + " members" : "";
 }
 
 std::string format_tracestate(std::vector<std::string_view> members) {

@@ -104,21 +104,6 @@ PartialSuccess read_partial_success(pbf_reader message) {
   return partial;
 }
 
-}  // namespace
-
-PartialSuccess partial_success(std::string_view response) try {
-  PartialSuccess partial;
-  for (pbf_reader message(response.data(), response.size()); message.next();) {
-    if (message.tag_and_type() == tag_and_type(1, pbf_wire_type::length_delimited))
-      partial = read_partial_success(message.get_message());
-    else
-      message.skip();
-  }
-  return partial;
-} catch (const protozero::exception&) {
-  return {};
-}
-
 PartialSuccess partial_success_of_json(std::string_view response) {
   PartialSuccess partial;
   std::string_view rejected;
@@ -129,6 +114,25 @@ PartialSuccess partial_success_of_json(std::string_view response) {
   std::from_chars(rejected.data(), rejected.data() + rejected.size(), partial.rejected);
   partial.message = json_text(behind(response, "errorMessage"));
   return partial;
+}
+
+}  // namespace
+
+std::optional<PartialSuccess> partial_success(std::string_view response) try {
+  const std::string_view text = base::trim(response);
+  // Some receivers say in JSON that they have nothing to say.
+  if (text == "null") return PartialSuccess();
+  if (text.starts_with('{')) return text.ends_with('}') ? std::optional(partial_success_of_json(text)) : std::nullopt;
+  PartialSuccess partial;
+  for (pbf_reader message(response.data(), response.size()); message.next();) {
+    if (message.tag_and_type() == tag_and_type(1, pbf_wire_type::length_delimited))
+      partial = read_partial_success(message.get_message());
+    else
+      message.skip();
+  }
+  return partial;
+} catch (const protozero::exception&) {
+  return std::nullopt;
 }
 
 ResponseStatus response_status(std::string_view status) try {

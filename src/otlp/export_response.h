@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a collector answers to an export: partial success, and Google's Status where it refuses. Whatever is malformed
-// reads as absent: an answer that cannot be read says no more than none.
+// What a collector answers to an export: partial success, and Google's Status where it refuses. In a refusal, whatever
+// is malformed reads as absent: an answer that cannot be read says no more than none.
 #pragma once
 
 #include <chrono>
@@ -21,9 +21,9 @@ struct ResponseStatus {
   std::optional<std::chrono::milliseconds> retry_delay = {};  // of its RetryInfo
 };
 
-/// Of an ExportTraceServiceResponse; those of metrics and logs are the same bytes.
-PartialSuccess partial_success(std::string_view response);
-PartialSuccess partial_success_of_json(std::string_view response);
+/// Of an ExportTraceServiceResponse in protobuf or JSON, whichever it is; those of metrics and logs are alike. Nothing
+/// where it is neither.
+std::optional<PartialSuccess> partial_success(std::string_view response);
 
 /// Of a google.rpc.Status.
 ResponseStatus response_status(std::string_view status);

@@ -5,14 +5,17 @@
 // Ownership: the frame is valid until the next call.
 #pragma once
 
+#include <cstddef>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
 struct ZSTD_CCtx_s;
 
 namespace lens::otlp {
+
+/// Spans become as small as at levels 1 and 3 (a run of the trainer: 22.8, 22.8 and 23.0 bytes each), in less time.
+inline constexpr int zstd_level = -1;
 
 class Framer {
  public:
@@ -26,7 +29,26 @@ class Framer {
   std::string frame_;
 };
 
-/// The message of a file that holds one frame whose size is known, as `Framer` writes them. Nothing when it is damaged.
-std::optional<std::string> unframed(std::string_view frame);
+/// Makes such frames of messages in two pieces, in a quarter of the memory: 0.3 MiB and the frame, for half a mebibyte.
+/// They are one or two in a hundred larger.
+class SmallFramer {
+ public:
+  SmallFramer();
+
+  /// Empty when compression failed, for want of memory.
+  std::string frame(std::string_view head, std::string_view rest = {});
+
+ private:
+  std::unique_ptr<ZSTD_CCtx_s, std::size_t (*)(ZSTD_CCtx_s*)> zstd_;
+};
+
+struct Unframed {
+  std::string messages = {};  // one behind the other: by protobuf's rules, that is one request
+  std::size_t bytes = 0;      // of the frames that they lay in
+};
+
+/// Of a small file of frames whose sizes are known, as `Framer` writes them. It ends before a frame that is torn or
+/// damaged.
+Unframed unframed(std::string_view frames);
 
 }  // namespace lens::otlp

@@ -145,16 +145,13 @@ json parse(std::string_view line) {
   return parsed;
 }
 
-std::string from_json(std::string_view line, const JsonMessage& schema) {
-  std::string message;
-  pbf_writer writer(message);
-  write_message(writer, parse(line), schema, 0);
-  return message;
-}
-
 }  // namespace
 
-std::string traces_from_json(std::string_view line) { return from_json(line, traces_data_json); }
-std::string metrics_from_json(std::string_view line) { return from_json(line, metrics_data_json); }
+std::string from_json(Signal signal, std::string_view line) {
+  std::string message;
+  pbf_writer writer(message);
+  write_message(writer, parse(line), json_schema_of(signal), 0);
+  return message;
+}
 
 }  // namespace lens::otlp

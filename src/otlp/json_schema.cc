@@ -182,10 +182,48 @@ constexpr JsonField metrics_data_fields[] = {
     {1, "resourceMetrics", JsonType::message, true, &resource_metrics},
 };
 
+constexpr JsonField log_record_fields[] = {
+    {1, "timeUnixNano", JsonType::fixed64},
+    {2, "severityNumber", JsonType::number},
+    {3, "severityText", JsonType::text},
+    {5, "body", JsonType::message, false, &any_value},
+    {6, "attributes", JsonType::message, true, &key_value},
+    {7, "droppedAttributesCount", JsonType::number},
+    {8, "flags", JsonType::flags},
+    {9, "traceId", JsonType::hex},
+    {10, "spanId", JsonType::hex},
+    {11, "observedTimeUnixNano", JsonType::fixed64},
+    {12, "eventName", JsonType::text},
+};
+constexpr JsonMessage log_record{log_record_fields};
+
+constexpr JsonField scope_logs_fields[] = {
+    {1, "scope", JsonType::message, false, &scope},
+    {2, "logRecords", JsonType::message, true, &log_record},
+    {3, "schemaUrl", JsonType::text},
+};
+constexpr JsonMessage scope_logs{scope_logs_fields};
+
+constexpr JsonField resource_logs_fields[] = {
+    {1, "resource", JsonType::message, false, &resource},
+    {2, "scopeLogs", JsonType::message, true, &scope_logs},
+    {3, "schemaUrl", JsonType::text},
+};
+constexpr JsonMessage resource_logs{resource_logs_fields};
+
+constexpr JsonField logs_data_fields[] = {
+    {1, "resourceLogs", JsonType::message, true, &resource_logs},
+};
+
 }  // namespace
 
 constexpr JsonMessage traces_data_json{traces_data_fields};
 constexpr JsonMessage metrics_data_json{metrics_data_fields};
+constexpr JsonMessage logs_data_json{logs_data_fields};
+
+const JsonMessage& json_schema_of(Signal signal) noexcept {
+  return signal == Signal::traces ? traces_data_json : signal == Signal::metrics ? metrics_data_json : logs_data_json;
+}
 
 const JsonField* JsonMessage::find(std::uint32_t number) const noexcept {
   auto found = std::ranges::find(fields, number, &JsonField::number);

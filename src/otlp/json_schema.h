@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OTLP messages of traces and metrics as a table: which field number has which JSON name and type. Both directions
+// The OTLP messages of all signals as a table: which field number has which JSON name and type. Both directions
 // of the JSON form walk this table, so a message is described once.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string_view>
+
+#include "src/model/signal.h"
 
 namespace lens::otlp {
 
@@ -44,6 +46,9 @@ struct JsonMessage {
 extern const JsonMessage traces_data_json;
 /// MetricsData, and so ExportMetricsServiceRequest.
 extern const JsonMessage metrics_data_json;
+/// LogsData, and so ExportLogsServiceRequest.
+extern const JsonMessage logs_data_json;
+const JsonMessage& json_schema_of(Signal signal) noexcept;
 
 /// Values hold values: deeper than this is taken for an attack on the stack.
 inline constexpr int max_json_depth = 100;

@@ -169,46 +169,48 @@ class Writer {
     json_ += '"';
   }
 
-  void write_text(std::string_view text) {
-    if (!base::is_utf8(text)) return write_text(base::repaired_utf8(text));
-    json_ += '"';
-    for (char character : text) {
-      bool is_control = static_cast<unsigned char>(character) < 0x20;
-      if (is_control || character == '"' || character == '\\') {
-        write_escaped(character);
-      } else {
-        json_ += character;
-      }
-    }
-    json_ += '"';
-  }
-
-  void write_escaped(char character) {
-    json_ += '\\';
-    switch (character) {
-      case '"':
-      case '\\': json_ += character; return;
-      case '\n': json_ += 'n'; return;
-      case '\r': json_ += 'r'; return;
-      case '\t': json_ += 't'; return;
-      default: {
-        constexpr char digits[] = "0123456789abcdef";
-        json_ += "u00";
-        json_ += digits[character >> 4];
-        json_ += digits[character & 15];
-      }
-    }
-  }
+  void write_text(std::string_view text) { append_json_text(json_, text); }
 
   std::string& json_;
 };
 
+void append_escaped(std::string& json, char character) {
+  json += '\\';
+  switch (character) {
+    case '"':
+    case '\\': json += character; return;
+    case '\n': json += 'n'; return;
+    case '\r': json += 'r'; return;
+    case '\t': json += 't'; return;
+    default: {
+      constexpr char digits[] = "0123456789abcdef";
+      json += "u00";
+      json += digits[character >> 4];
+      json += digits[character & 15];
+    }
+  }
+}
+
 }  // namespace
+
+void append_json_text(std::string& json, std::string_view text) {
+  if (!base::is_utf8(text)) return append_json_text(json, base::repaired_utf8(text));
+  json += '"';
+  for (const char character : text) {
+    const bool is_control = static_cast<unsigned char>(character) < 0x20;
+    if (is_control || character == '"' || character == '\\') {
+      append_escaped(json, character);
+    } else {
+      json += character;
+    }
+  }
+  json += '"';
+}
 
 void append_json(std::string& json, Signal signal, std::string_view message) {
   std::size_t size = json.size();
   try {
-    Writer(json).write_message(message, signal == Signal::metrics ? metrics_data_json : traces_data_json);
+    Writer(json).write_message(message, json_schema_of(signal));
   } catch (const protozero::exception& error) {
     json.resize(size);
     throw DecodeError(error.what());

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "lens/recorder.h"
+#include "lens/span.h"
 
 namespace lens::otlp {
 
@@ -49,7 +50,8 @@ inline std::size_t payload_bytes(const detail::ItemHeader& header, const std::by
     case detail::ItemType::time:
     case detail::ItemType::lost: return 8;
     case detail::ItemType::string:
-    case detail::ItemType::status: return detail::padded(header.count);
+    case detail::ItemType::status:
+    case detail::ItemType::body: return detail::padded(header.count);
     case detail::ItemType::boolean_array:
     case detail::ItemType::integer_array:
     case detail::ItemType::unsigned_array:
@@ -58,8 +60,18 @@ inline std::size_t payload_bytes(const detail::ItemHeader& header, const std::by
     case detail::ItemType::parent:
     case detail::ItemType::link: return 24;
   }
-  return static_cast<std::size_t>(end - payload);  // of a later version: nothing behind it can be read
+  return std::numeric_limits<std::size_t>::max();  // of a later version: neither it nor what is behind it can be read
 }
+
+/// Whether a span's status becomes the later one. OpenTelemetry's rule: OK is final, and to unset it changes nothing.
+/// Null: it has none yet.
+inline bool replaces_status(const detail::ItemHeader* status, const detail::ItemHeader& later) noexcept {
+  const auto says = [](const detail::ItemHeader& item, StatusCode code) { return item.extra == std::uint8_t(code); };
+  return !(status && says(*status, StatusCode::ok)) && !says(later, StatusCode::unset);
+}
+
+/// Whether it is a value under a key, of a span, an event, a link or a log record.
+inline bool is_attribute(detail::ItemType type) noexcept { return type < detail::ItemType::position; }
 
 /// Calls `visit(header, payload)` for each item that lies whole within `items`, as long as it returns true. False when
 /// it did not.

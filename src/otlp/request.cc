@@ -76,6 +76,21 @@ std::optional<Halves> halves_of(std::string_view message, int level) {
   return halves;
 }
 
+/// Of a message of some level without its first `count` items, of which as many are taken off as it held.
+std::string without_first(std::string_view message, int level, std::uint64_t& count) {
+  const Parts parts = parts_of(message, level);
+  std::string rest = parts.others;
+  for (const std::string_view element : parts.elements) {
+    const std::uint64_t items = level + 1 == depth ? 1 : count_items(element, level + 1);
+    if (items <= count) {
+      count -= items;
+    } else {
+      add_element(rest, level, count == 0 ? std::string(element) : without_first(element, level + 1, count));
+    }
+  }
+  return rest;
+}
+
 }  // namespace
 
 std::uint64_t item_count(std::string_view request) try {
@@ -91,6 +106,12 @@ std::optional<RequestHalves> halved(std::string_view request) try {
   return RequestHalves{std::move(halves->first), std::move(halves->second), first, second};
 } catch (const protozero::exception&) {
   return std::nullopt;
+}
+
+std::string without_first(std::string_view request, std::uint64_t count) try {
+  return count_items(request, 0) <= count ? std::string() : without_first(request, 0, count);
+} catch (const protozero::exception& error) {
+  throw DecodeError(error.what());
 }
 
 }  // namespace lens::otlp

@@ -22,4 +22,8 @@ struct RequestHalves {
 /// two items, or is no request.
 std::optional<RequestHalves> halved(std::string_view request);
 
+/// A request without its first `count` items, in the order that halves keep; empty where it holds no more. Throws
+/// DecodeError for bytes that are no request.
+std::string without_first(std::string_view request, std::uint64_t count);
+
 }  // namespace lens::otlp

@@ -5,9 +5,9 @@
 #include <charconv>
 #include <cstring>
 
-#include "src/base/text.h"
 #include "src/base/utf8.h"
 #include "src/otlp/record_items.h"
+#include "src/otlp/redaction.h"
 #include "src/otlp/wire.h"
 
 namespace lens::otlp {
@@ -22,8 +22,8 @@ using namespace wire;
 // Field numbers of opentelemetry.proto.trace.v1.
 namespace field {
 constexpr std::uint32_t scope_spans_spans = 2;
-constexpr std::uint32_t trace_id = 1, span_id = 2, parent_span_id = 4, name = 5, kind = 6, start = 7, end = 8,
-                        attributes = 9, dropped_attributes = 10, events = 11, dropped_events = 12, links = 13,
+constexpr std::uint32_t trace_id = 1, span_id = 2, trace_state = 3, parent_span_id = 4, name = 5, kind = 6, start = 7,
+                        end = 8, attributes = 9, dropped_attributes = 10, events = 11, dropped_events = 12, links = 13,
                         dropped_links = 14, status = 15, flags = 16;
 constexpr std::uint32_t event_time = 1, event_name = 2, event_attributes = 3, event_dropped_attributes = 4;
 constexpr std::uint32_t link_attributes = 4, link_dropped_attributes = 5, link_flags = 6;
@@ -112,6 +112,9 @@ std::size_t scalar_bytes(ItemType type, std::uint64_t word) noexcept {
   }
 }
 
+constexpr std::uint64_t internal_kind = 1;
+constexpr std::size_t identity_and_times_bytes = 96;  // at most
+
 constexpr std::string_view truncation_mark = "nemo.span.truncated";
 constexpr std::string_view inversion_mark = "nemo.span.inverted";
 
@@ -128,7 +131,7 @@ void put_mark(base::Buffer& out, std::string_view mark) {
 
 SpanEncoder::SpanEncoder(NameSource names, TimeSource times, Limits limits, std::vector<std::string> redacted_keys)
     : names_(std::move(names)), times_(std::move(times)), limits_(limits), redacted_keys_(std::move(redacted_keys)) {
-  reason_key_.key = encoded_text(field::key, "reason");
+  reason_key_ = encoded_text(field::key, "reason");
 }
 
 SpanEncoder::Field SpanEncoder::encoded_text(std::uint32_t number, std::string_view text) {
@@ -168,26 +171,69 @@ std::string_view SpanEncoder::valid_text_slowly(std::string_view text) {
 // What differs from span to span comes last and in one piece, most of it random: a compressor finds the rest of one
 // span after the other as one long match. Receivers take fields in any order.
 void SpanEncoder::encode(const SpanRecord& span, base::Buffer& out) {
-  const std::size_t begin = open_message(out, field::scope_spans_spans);
   const Field& name = fragment(span.name).name;
+  const bool is_plain =
+      span.later.empty() && !span.truncated && !span.lost.any() && span.end_unix_ns >= span.start_unix_ns;
+  if (is_plain && name.is_short() && !trace_states_) [[likely]]
+    if (put_plain_span(out, span, name)) return;
+  const std::size_t begin = open_message(out, field::scope_spans_spans);
   out.written_to(name.put(out.room(name.bytes.size())));
   parts_.kind.payload = nullptr;
-  const bool is_plain = span.later.empty() && !span.truncated && span.end_unix_ns >= span.start_unix_ns;
-  const std::size_t attributes = out.size();
-  if (!is_plain || !put_plain_attributes(out, span.items)) [[unlikely]] {
-    out.shrink_to(attributes);
-    put_parts(out, span);
-  }
-  put_identity_and_times(out, span);
+  put_parts(out, span);
+  if (trace_states_) put_trace_state(out, span.trace);
+  std::byte* at = out.room(identity_and_times_bytes);
+  out.written_to(put_identity_and_times(at, span, parts_.kind.payload ? word_at(parts_.kind.payload) : internal_kind));
   close_message(out, begin);
 }
 
-void SpanEncoder::put_identity_and_times(base::Buffer& out, const SpanRecord& span) {
-  constexpr std::size_t most_bytes = 96;
-  std::byte* at = out.room(most_bytes);
+// Nearly all spans: attributes and nothing else. The room for all of it is asked for once.
+bool SpanEncoder::put_plain_span(base::Buffer& out, const SpanRecord& span, const Field& name) {
+  constexpr std::size_t least_item_bytes = sizeof(ItemHeader) + 8;
+  const std::size_t most_attributes = span.items.size() / least_item_bytes;
+  std::byte* const tag = out.room(1 + max_varint_bytes + Field::short_bytes + span.items.size() +
+                                  most_attributes * plain_attribute_bytes + identity_and_times_bytes);
+  std::byte* const begin = put_tag(tag, field::scope_spans_spans, bytes_type) + length_room;
+  std::byte* at = put_plain_attributes(name.put(begin), span.items);
+  if (!at) return false;
+  at = put_identity_and_times(at, span, internal_kind);
+  out.written_to(at);
+  close_message(out, static_cast<std::size_t>(begin - out.data()));
+  return true;
+}
+
+// Written as they are read, all state in locals: to the compiler, a byte that is written may be any member's. What is
+// not plain (arrays, keys met for the first time or twice, text to be cut or repaired, anything but attributes) is left
+// to `put_parts`.
+__attribute__((flatten)) std::byte* SpanEncoder::put_plain_attributes(std::byte* at,
+                                                                      std::span<const std::byte> items) const {
+  const Fragment* const fragments = fragments_.data();
+  const std::size_t fragment_count = fragments_.size();
+  const std::size_t most_characters = limits_.value_characters;
+  std::size_t left = limits_.attributes;
+  std::uint64_t seen = 0;  // keys, by their lower bits
+  const bool all = for_each_item(items, [&](const ItemHeader& header, const std::byte* payload) {
+    const std::uint64_t bit = std::uint64_t{1} << (header.key & 63);
+    if ((seen & bit) != 0 || left-- == 0 || header.key >= fragment_count) return false;
+    seen |= bit;
+    const Fragment& key = fragments[header.key];
+    if (!key.known || !key.key.is_short()) return false;
+    if (header.type == ItemType::string) {
+      const std::string_view text = key.redacted ? redaction : text_at(payload, header.count);
+      if (text.size() > most_characters || !(base::is_ascii(text) || base::is_utf8(text))) return false;
+      at = put_text_attribute(at, field::attributes, key.key, text);
+    } else {
+      if (header.type >= ItemType::position || is_array(header.type)) return false;
+      at = put_scalar_attribute(at, field::attributes, key.key, {header, payload});
+    }
+    return true;
+  });
+  return all ? at : nullptr;
+}
+
+std::byte* SpanEncoder::put_identity_and_times(std::byte* at, const SpanRecord& span, std::uint64_t kind) {
   at = put_varint(put_tag(at, field::span_id, bytes_type), 8);
   at = put_raw(at, span.span);
-  at = put_varint(put_tag(at, field::kind, varint_type), parts_.kind.payload ? word_at(parts_.kind.payload) : 1);
+  at = put_varint(put_tag(at, field::kind, varint_type), kind);
   std::uint32_t flags = span.flags;
   if (span.parent != 0) {
     at = put_varint(put_tag(at, field::parent_span_id, bytes_type), 8);
@@ -198,20 +244,7 @@ void SpanEncoder::put_identity_and_times(base::Buffer& out, const SpanRecord& sp
   at = put_varint(put_tag(at, field::trace_id, bytes_type), 16);
   at = put_raw(put_raw(at, span.trace.high), span.trace.low);
   at = put_fixed64(at, field::end, static_cast<std::uint64_t>(std::max(span.end_unix_ns, span.start_unix_ns)));
-  out.written_to(put_fixed64(at, field::start, static_cast<std::uint64_t>(span.start_unix_ns)));
-}
-
-// Nearly all spans: attributes and nothing else, each key once. They are written as they are read.
-__attribute__((flatten)) bool SpanEncoder::put_plain_attributes(base::Buffer& out, std::span<const std::byte> items) {
-  std::uint64_t seen = 0;  // keys, by their lower bits
-  std::size_t left = limits_.attributes;
-  return for_each_item(items, [&](const ItemHeader& header, const std::byte* payload) {
-    const std::uint64_t bit = std::uint64_t{1} << (header.key & 63);
-    if (header.type >= ItemType::position || (seen & bit) != 0 || left-- == 0) return false;
-    seen |= bit;
-    put_attribute(out, field::attributes, {header, payload});
-    return true;
-  });
+  return put_fixed64(at, field::start, static_cast<std::uint64_t>(span.start_unix_ns));
 }
 
 void SpanEncoder::put_parts(base::Buffer& out, const SpanRecord& span) {
@@ -219,7 +252,7 @@ void SpanEncoder::put_parts(base::Buffer& out, const SpanRecord& span) {
   parts_.events.clear();
   parts_.links.clear();
   parts_.status.payload = nullptr;
-  parts_.lost = {};
+  parts_.lost = {span.lost.attributes, span.lost.events, span.lost.links};
   collect(span.items);
   if (!span.later.empty()) collect_later(span.later);
   put_span_attributes(out, span);
@@ -238,11 +271,12 @@ void SpanEncoder::collect(std::span<const std::byte> items) {
         parts_.links.push_back({item, {}});
         of_link = header.count;
         break;
-      case ItemType::status: parts_.status = item; break;
-      case ItemType::lost: count_lost(RecordKind(header.extra)); break;
+      case ItemType::status: set_status(item); break;
+      case ItemType::lost: count_lost(RecordKind(header.extra), word_at(payload) + 1); break;
       case ItemType::position:
       case ItemType::parent:
-      case ItemType::time: break;
+      case ItemType::time:
+      case ItemType::body: break;
       default:
         if (of_link > 0) {
           --of_link;
@@ -255,11 +289,11 @@ void SpanEncoder::collect(std::span<const std::byte> items) {
   });
 }
 
-void SpanEncoder::count_lost(RecordKind kind) noexcept {
+void SpanEncoder::count_lost(RecordKind kind, std::uint64_t count) noexcept {
   switch (kind) {
-    case RecordKind::event: ++parts_.lost.events; break;
-    case RecordKind::links: ++parts_.lost.links; break;
-    default: ++parts_.lost.attributes;
+    case RecordKind::event: parts_.lost.events += count; break;
+    case RecordKind::links: parts_.lost.links += count; break;
+    default: parts_.lost.attributes += count;
   }
 }
 
@@ -272,7 +306,7 @@ void SpanEncoder::collect_later(std::span<const std::byte> records) {
     if (header.kind() == RecordKind::event) {
       Event event{header.reference, header.ticks, {}};
       for_each_item(items, [&](const ItemHeader& item, const std::byte* payload) {
-        if (item.type != ItemType::position) event.attributes.set(Item{item, payload});
+        if (is_attribute(item.type)) event.attributes.set(Item{item, payload});
         return true;
       });
       parts_.events.push_back(std::move(event));
@@ -299,34 +333,36 @@ void SpanEncoder::put_attributes(base::Buffer& out, std::uint32_t number, std::u
 
 void SpanEncoder::put_attribute(base::Buffer& out, std::uint32_t number, const Item& item) {
   const Fragment& key = fragment(item.header.key);
-  if (item.header.type == ItemType::string)
-    return put_text_attribute(out, number, key, text_at(item.payload, item.header.count));
   if (is_array(item.header.type)) return put_array_attribute(out, number, key, item);
-
-  // AnyValue with a scalar: few bytes, so all lengths but the key's take one byte.
-  const std::uint64_t word = word_at(item.payload);
-  const std::size_t value_bytes = scalar_bytes(item.header.type, word);
-  const std::size_t bytes = key.key.size + 2 + value_bytes;
-  std::byte* at = out.room(bytes + Field::short_bytes + 1 + max_varint_bytes);
-  at = put_varint(put_tag(at, number, bytes_type), bytes);
-  at = key.key.put(at);
-  at = put_varint(put_tag(at, field::value, bytes_type), value_bytes);
-  out.written_to(put_scalar(at, item.header.type, word));
+  if (item.header.type == ItemType::string)
+    return put_text_attribute(out, number, key.key,
+                              key.redacted ? redaction : limited(valid_text(text_at(item.payload, item.header.count))));
+  out.written_to(put_scalar_attribute(out.room(key.key.bytes.size() + plain_attribute_bytes), number, key.key, item));
 }
 
-void SpanEncoder::put_text_attribute(base::Buffer& out, std::uint32_t number, const Fragment& key,
-                                     std::string_view text) {
-  if (key.redacted) [[unlikely]]
-    text = "[REDACTED]";
-  else
-    text = limited(valid_text(text));
+void SpanEncoder::put_text_attribute(base::Buffer& out, std::uint32_t number, const Field& key, std::string_view text) {
+  std::byte* at = out.room(key.bytes.size() + plain_attribute_bytes + text.size());
+  out.written_to(put_text_attribute(at, number, key, text));
+}
+
+std::byte* SpanEncoder::put_text_attribute(std::byte* at, std::uint32_t number, const Field& key,
+                                           std::string_view text) noexcept {
   const std::size_t value_bytes = bytes_field_bytes(text.size());
-  const std::size_t bytes = key.key.size + bytes_field_bytes(value_bytes);
-  std::byte* at = out.room(bytes + Field::short_bytes + 1 + max_varint_bytes);
-  at = put_varint(put_tag(at, number, bytes_type), bytes);
-  at = key.key.put(at);
+  at = put_varint(put_tag(at, number, bytes_type), key.size + bytes_field_bytes(value_bytes));
+  at = key.put(at);
   at = put_varint(put_tag(at, field::value, bytes_type), value_bytes);
-  out.written_to(put_bytes(at, field::string_value, text));
+  return put_bytes(at, field::string_value, text);
+}
+
+// AnyValue with a scalar: few bytes, so all lengths but the key's take one byte.
+std::byte* SpanEncoder::put_scalar_attribute(std::byte* at, std::uint32_t number, const Field& key,
+                                             const Item& item) noexcept {
+  const std::uint64_t word = word_at(item.payload);
+  const std::size_t value_bytes = scalar_bytes(item.header.type, word);
+  at = put_varint(put_tag(at, number, bytes_type), key.size + 2 + value_bytes);
+  at = key.put(at);
+  at = put_varint(put_tag(at, field::value, bytes_type), value_bytes);
+  return put_scalar(at, item.header.type, word);
 }
 
 void SpanEncoder::put_array_attribute(base::Buffer& out, std::uint32_t number, const Fragment& key, const Item& item) {
@@ -340,7 +376,7 @@ void SpanEncoder::put_array_attribute(base::Buffer& out, std::uint32_t number, c
     if (item.header.type == ItemType::string_array) {
       std::uint32_t size;
       std::memcpy(&size, element, 4);
-      std::string_view text = key.redacted ? "[REDACTED]" : valid_text(text_at(element + 4, size));
+      std::string_view text = key.redacted ? redaction : valid_text(text_at(element + 4, size));
       text = limited(text);
       out.written_to(put_bytes(out.room(bytes_field_bytes(text.size())), field::string_value, text));
       element += detail::padded(4 + std::uint64_t{size});
@@ -373,7 +409,7 @@ void SpanEncoder::put_events(base::Buffer& out, const SpanRecord& span) {
     const std::size_t begin = open_message(out, field::events);
     std::byte* at = put_fixed64(out.room(128), field::event_time, static_cast<std::uint64_t>(span.end_unix_ns));
     out.written_to(put_bytes(at, field::event_name, truncation_mark));
-    put_text_attribute(out, field::event_attributes, reason_key_, span.truncation_reason);
+    put_text_attribute(out, field::event_attributes, reason_key_, limited(valid_text(span.truncation_reason)));
     close_message(out, begin);
   }
   put_count(out, field::dropped_events, parts_.events.size() - count + parts_.lost.events);
@@ -387,12 +423,23 @@ void SpanEncoder::put_links(base::Buffer& out) {
     std::byte* at = out.room(48);
     at = put_bytes(at, field::trace_id, text_at(link.context.payload, 16));
     out.written_to(put_bytes(at, field::span_id, text_at(link.context.payload + 16, 8)));
+    if (trace_states_) put_trace_state(out, {word_at(link.context.payload), word_at(link.context.payload + 8)});
     put_attributes(out, field::link_attributes, field::link_dropped_attributes, link.attributes,
                    limits_.link_attributes);
     out.written_to(put_flags(out.room(8), field::link_flags, link.context.header.extra));
     close_message(out, begin);
   }
   put_count(out, field::dropped_links, parts_.links.size() - count + parts_.lost.links);
+}
+
+// A Span and a Link have it in the same field.
+void SpanEncoder::put_trace_state(base::Buffer& out, const model::TraceWords& trace) {
+  const std::string state = trace_states_(model::trace_id_of(trace));
+  if (!state.empty()) out.written_to(put_bytes(out.room(bytes_field_bytes(state.size())), field::trace_state, state));
+}
+
+void SpanEncoder::set_status(const Item& item) {
+  if (replaces_status(parts_.status.payload ? &parts_.status.header : nullptr, item.header)) parts_.status = item;
 }
 
 void SpanEncoder::put_status(base::Buffer& out) {
@@ -403,18 +450,6 @@ void SpanEncoder::put_status(base::Buffer& out) {
   std::byte* at = put_tag(out.room(1 + max_varint_bytes), field::status_code, varint_type);
   out.written_to(put_varint(at, parts_.status.header.extra));
   close_message(out, begin);
-}
-
-bool is_redacted(std::string_view key, const std::vector<std::string>& redacted) {
-  static constexpr std::string_view suffixes[] = {"password", "token", "secret", "key"};
-  const std::string lowered = base::lower(key);
-  if (std::find(redacted.begin(), redacted.end(), lowered) != redacted.end()) return true;
-  return std::any_of(std::begin(suffixes), std::end(suffixes), [&](std::string_view suffix) {
-    if (!std::string_view(lowered).ends_with(suffix) || lowered.size() == suffix.size()) return false;
-    const bool listed = std::find(redacted.begin(), redacted.end(), suffix) != redacted.end();
-    const char before = lowered[lowered.size() - suffix.size() - 1];
-    return listed && (before == '.' || before == '_');
-  });
 }
 
 }  // namespace lens::otlp

@@ -34,12 +34,21 @@ struct Limits {
   std::size_t value_characters = std::numeric_limits<std::size_t>::max();
 };
 
+/// Which parts of a span, at least one of each, found no memory while it was open.
+struct LostParts {
+  bool attributes : 1 = false;
+  bool events : 1 = false;
+  bool links : 1 = false;
+  bool any() const noexcept { return attributes || events || links; }
+};
+
 struct SpanRecord {
   model::TraceWords trace{};
   std::uint64_t span = 0;    // id as it lies in memory
   std::uint64_t parent = 0;  // 0: a root
   std::uint8_t flags = 0;    // W3C trace flags
   bool parent_is_remote = false;
+  LostParts lost{};
   std::uint32_t name = 0;  // interned
   std::int64_t start_unix_ns = 0;
   std::int64_t end_unix_ns = 0;
@@ -49,10 +58,6 @@ struct SpanRecord {
   std::string_view truncation_reason = {};
 };
 
-/// Whether string values under this key are replaced by "[REDACTED]": a listed key in any case, or one that ends in
-/// `.` or `_` and a listed one of password, token, secret, key.
-bool is_redacted(std::string_view key, const std::vector<std::string>& redacted);
-
 class SpanEncoder {
  public:
   /// The text of an interned name; asked once per name.
@@ -61,6 +66,10 @@ class SpanEncoder {
   using TimeSource = std::function<std::int64_t(std::uint64_t)>;
 
   SpanEncoder(NameSource names, TimeSource times, Limits limits, std::vector<std::string> redacted_keys);
+
+  /// The W3C tracestate of a trace, empty for none: asked for every span and link from now on.
+  using TraceStateSource = std::function<std::string(const TraceId&)>;
+  void set_trace_states(TraceStateSource source) { trace_states_ = std::move(source); }
 
   /// Appends the span as an element of ScopeSpans.spans: tag, length, message.
   void encode(const SpanRecord& span, base::Buffer& out);
@@ -72,14 +81,17 @@ class SpanEncoder {
     static constexpr std::size_t short_bytes = 48;
     std::string bytes;
     std::byte* put(std::byte* at) const noexcept {
-      if (size <= short_bytes) [[likely]]
+      if (is_short()) [[likely]]
         std::memcpy(at, bytes.data(), short_bytes);
       else
         std::memcpy(at, bytes.data(), size);
       return at + size;
     }
+    bool is_short() const noexcept { return size <= short_bytes; }
     std::size_t size = 0;  // of the field; `bytes` has at least `short_bytes`
   };
+  // The most that an attribute takes beside its text: a short key, tags, lengths, and a scalar.
+  static constexpr std::size_t plain_attribute_bytes = Field::short_bytes + 48;
   struct Fragment {
     Field name;  // field 5 of a Span with this name
     Field key;   // field 1 of a KeyValue with this key
@@ -119,7 +131,7 @@ class SpanEncoder {
     Item context;
     Attributes attributes;
   };
-  /// How many records about a span found no room: each counts as one, whatever it held.
+  /// How many records about a span found no room: each counts as one, whatever it held. Links count one by one.
   struct Lost {
     std::size_t attributes = 0, events = 0, links = 0;
   };
@@ -141,19 +153,26 @@ class SpanEncoder {
   }
   const Fragment& make_fragment(std::uint32_t id);
   void collect(std::span<const std::byte> items);
-  void count_lost(detail::RecordKind kind) noexcept;
+  void count_lost(detail::RecordKind kind, std::uint64_t count) noexcept;
   void collect_later(std::span<const std::byte> records);
-  bool put_plain_attributes(base::Buffer& out, std::span<const std::byte> items);
+  bool put_plain_span(base::Buffer& out, const SpanRecord& span, const Field& name);
+  std::byte* put_plain_attributes(std::byte* at, std::span<const std::byte> items) const;
+  static std::byte* put_identity_and_times(std::byte* at, const SpanRecord& span, std::uint64_t kind);
   void put_parts(base::Buffer& out, const SpanRecord& span);
-  void put_identity_and_times(base::Buffer& out, const SpanRecord& span);
   void put_span_attributes(base::Buffer& out, const SpanRecord& span);
   void put_attributes(base::Buffer& out, std::uint32_t field, std::uint32_t dropped_field, const Attributes& attributes,
                       std::size_t limit, std::size_t lost = 0);
   void put_attribute(base::Buffer& out, std::uint32_t field, const Item& item);
-  void put_text_attribute(base::Buffer& out, std::uint32_t field, const Fragment& key, std::string_view text);
+  void put_text_attribute(base::Buffer& out, std::uint32_t field, const Field& key, std::string_view text);
+  static std::byte* put_text_attribute(std::byte* at, std::uint32_t field, const Field& key,
+                                       std::string_view text) noexcept;
+  static std::byte* put_scalar_attribute(std::byte* at, std::uint32_t field, const Field& key,
+                                         const Item& item) noexcept;
   void put_array_attribute(base::Buffer& out, std::uint32_t field, const Fragment& key, const Item& item);
   void put_events(base::Buffer& out, const SpanRecord& span);
   void put_links(base::Buffer& out);
+  void put_trace_state(base::Buffer& out, const model::TraceWords& trace);
+  void set_status(const Item& item);
   void put_status(base::Buffer& out);
   std::string_view valid_text(std::string_view text) { return base::is_ascii(text) ? text : valid_text_slowly(text); }
   std::string_view valid_text_slowly(std::string_view text);
@@ -163,10 +182,11 @@ class SpanEncoder {
 
   NameSource names_;
   TimeSource times_;
+  TraceStateSource trace_states_;  // null: no trace has one
   Limits limits_;
   std::vector<std::string> redacted_keys_;
   std::vector<Fragment> fragments_;
-  Fragment reason_key_;  // of the event that marks a truncated span
+  Field reason_key_;  // of the event that marks a truncated span
   Parts parts_;
   std::string repaired_;
 };

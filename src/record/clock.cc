@@ -16,19 +16,16 @@ namespace lens::record {
 namespace {
 
 #if defined(__x86_64__)
-bool kernel_trusts_counter() noexcept {
-  const int file = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  char name[16] = {};
-  const ssize_t size = read(file, name, sizeof name - 1);
-  close(file);
-  return size >= 3 && std::string_view(name, 3) == "tsc";
-}
-
 bool detect() noexcept {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  constexpr unsigned invariant_bit = 1u << 8;
-  return __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) && (edx & invariant_bit) && kernel_trusts_counter();
+  if (!__get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx)) return false;
+  const int file = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  char line[32];
+  const ssize_t size = read(file, line, sizeof line);
+  close(file);
+  const std::string_view clocksource(line, size > 0 ? std::size_t(size) : 0);
+  return is_invariant_counter(edx, clocksource.substr(0, clocksource.find('\n')));
 }
 #elif defined(__aarch64__)
 bool detect() noexcept { return true; }  // the architecture's generic timer is one clock by definition

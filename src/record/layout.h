@@ -2,7 +2,8 @@
 // The file in shared memory that a recording process keeps: what `lens` reads of a live or dead process.
 // docs/format.md is its specification; this header is the same in C++. Include it to map or to read such a file.
 //
-//   FileHeader | RingHeader × ring_count | names | envelope | batches | per ring: open spans, data
+//   FileHeader | RingHeader × ring_count | names | envelope | batches | log batches | trace states
+//              | per ring: open spans, data
 //
 // All integers are in the byte order of the machine. Fields that change while others read are atomics.
 #pragma once
@@ -16,9 +17,10 @@
 namespace lens::record {
 
 inline constexpr char layout_magic[8] = {'L', 'E', 'N', 'S', 'R', 'I', 'N', 'G'};
-inline constexpr std::uint32_t layout_version = 3;
-// One that spans go to, and those that wait for a collector's answer.
+inline constexpr std::uint32_t layout_version = 6;
+// Of spans and of log records each: one that they go to, and those that wait for a collector's answer.
 inline constexpr std::size_t batch_count = 5;
+inline constexpr std::size_t trace_state_count = 256;
 
 enum class FileState : std::uint32_t { empty = 0, recording = 1, closed = 2 };
 enum class RingState : std::uint32_t { unused = 0, owned = 1, free = 2 };
@@ -42,11 +44,54 @@ struct Counters {
   std::atomic<std::uint64_t> spans_sampled_out;  // of spans_recorded: a sampler did not keep them
 };
 
+/// That nothing has been exported since, though it was tried, and why. A text that ends at a zero or with its room.
+struct ExportFailure {
+  std::atomic<std::uint64_t> sequence;  // odd while it is being written
+  std::int64_t since_unix_ns;           // 0: all is well
+  char text[496];
+};
+
 /// What was open when everything before `tail` had been drained: OpenEntry records (src/assemble/open_entry.h).
 struct OpenList {
   std::uint64_t tail;
   std::uint64_t bytes;
   std::uint64_t incomplete;  // 1: not all found room
+};
+
+/// How much a span may carry; what is beyond is left out and counted. The encoder's, for who encodes what is left.
+struct StoredSpanLimits {
+  std::uint64_t attributes, events, links, event_attributes, link_attributes;
+  std::uint64_t value_characters;  // of a text
+};
+
+struct StoredLogLimits {
+  std::uint64_t attributes, value_characters;
+};
+
+/// Which traces are kept: model::TraceSampler.
+struct StoredSampler {
+  std::uint64_t threshold, follows_parent;
+};
+
+/// The W3C tracestate of a trace that began elsewhere.
+struct StoredTraceState {
+  std::atomic<std::uint64_t> number;  // counted from 1; 0: none, or it is being written
+  std::uint8_t trace[16];
+  std::uint32_t bytes;
+  char text[512];
+};
+
+enum class ControlOutcome : std::uint32_t { none = 0, applied = 1, refused = 2 };
+
+/// Which groups shall be on, and what became of it. Texts end at a zero or with their room.
+struct ControlBlock {
+  // The one part of the file that other processes write to.
+  std::atomic<std::uint64_t> request;  // raised with each; odd while the spec is being written
+  char spec[1024];
+  // Written by the pipeline thread.
+  std::atomic<std::uint64_t> answered;  // the request that this is about
+  ControlOutcome outcome;
+  char answer[2044];  // the groups that are on now, or why not
 };
 
 struct FileHeader {
@@ -66,6 +111,11 @@ struct FileHeader {
   std::uint64_t batch_offset;     // spans that have ended and are not exported yet: encoded ScopeSpans.spans elements
   std::uint64_t batch_room;       // of each batch; they follow one another
   std::atomic<std::uint64_t> batch_bytes[batch_count];
+  std::uint64_t log_batch_offset;  // the same of log records: encoded ScopeLogs.log_records elements
+  std::uint64_t log_batch_room;
+  std::atomic<std::uint64_t> log_batch_bytes[batch_count];
+  std::uint64_t trace_states_offset;  // StoredTraceState × trace_state_count: of equal traces the highest number holds
+  std::atomic<std::uint64_t> trace_states_lost;  // for which there was no memory
   std::atomic<std::uint64_t> file_bytes;
   std::atomic<FileState> state;
   std::int32_t pid;
@@ -79,11 +129,16 @@ struct FileHeader {
   std::uint64_t parent_trace[2];
   std::uint64_t parent_span;
   std::uint64_t parent_flags;
+  StoredSpanLimits span_limits;
+  StoredLogLimits log_limits;
+  StoredSampler sampler;
   char run_id[128];
   char trace_directory[1024];  // where the file exporter writes, or would
   char trace_file[256];        // the name of its file there; empty with another exporter
   ClockCalibration clock;
   Counters counters;
+  ExportFailure export_failure;
+  ControlBlock control;
 };
 
 struct RingHeader {

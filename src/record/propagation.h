@@ -13,4 +13,8 @@ namespace lens::record {
 void set_process_propagation(model::Propagators propagators, Propagation started_in);
 const Propagation& process_started_in() noexcept;
 
+/// The first rank since the last call that a broadcast of this process named as its source and that had no context to
+/// give; -1: none.
+int take_source_without_context() noexcept;
+
 }  // namespace lens::record

@@ -6,18 +6,20 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "lens/span.h"
+#include "lens/log.h"
 #include "src/model/group_registry.h"
 #include "src/record/clock.h"
 #include "src/record/names.h"
 #include "src/record/steps.h"
 #include "src/record/thread.h"
+#include "src/record/trace_states.h"
 
 namespace lens {
 
 namespace detail {
 constinit std::atomic<bool> recording{false};
-}
+constinit std::atomic<bool> logging{false};
+}  // namespace detail
 
 namespace record {
 namespace {
@@ -55,6 +57,11 @@ void describe(FileHeader& header, const RecorderOptions& options, const model::I
   memcpy(header.parent_trace, parent.trace_id.bytes.data(), sizeof header.parent_trace);
   memcpy(&header.parent_span, parent.span_id.bytes.data(), sizeof header.parent_span);
   header.parent_flags = parent.flags;
+  const SpanLimits& limits = options.span_limits;
+  header.span_limits = {limits.attributes,       limits.events,          limits.links,
+                        limits.event_attributes, limits.link_attributes, limits.value_length};
+  header.log_limits = {options.log_limits.attributes, options.log_limits.value_length};
+  header.sampler = {options.sampler.threshold, options.sampler.follows_parent};
   strncpy(header.run_id, options.run_id.c_str(), sizeof header.run_id - 1);
   strncpy(header.trace_directory, options.trace_directory.c_str(), sizeof header.trace_directory - 1);
   strncpy(header.trace_file, options.trace_file.c_str(), sizeof header.trace_file - 1);
@@ -77,22 +84,29 @@ bool Recorder::start(const RecorderOptions& options, std::string& problem) {
     if (!file_) return false;
     keys_ = random_keys();
     Names::publish_to(file_.get());
+    publish_trace_states_to(file_.get());
   }
   // What is still open of an earlier session, its shutdown has ended.
   for (std::uint32_t number = 1; number <= ring_count(); ++number) {
     detail::RingHead& head = file_->ring(number).head;
     head.session_first.store(head.position.load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
+  if (options.logs) file_->reserve_log_batches();
   sampler_ = options.sampler;
+  most_links_ = options.span_limits.links;
   sample_steps(options.sample_every_n_steps);
   describe(file_->header(), options, keys_, now.unix_ns);
   file_->set_envelope(options.resource, options.scope, options.redacted_keys);
   file_->header().state.store(FileState::recording, std::memory_order_release);
-  detail::recording.store(true, std::memory_order_release);
+  detail::recording.store(options.spans, std::memory_order_release);
+  detail::logging.store(options.logs, std::memory_order_release);
   return true;
 }
 
-void Recorder::stop() noexcept { detail::recording.store(false, std::memory_order_release); }
+void Recorder::stop() noexcept {
+  detail::recording.store(false, std::memory_order_release);
+  detail::logging.store(false, std::memory_order_release);
+}
 
 void Recorder::close_file() noexcept {
   if (file_) file_->header().state.store(FileState::closed, std::memory_order_release);
@@ -154,8 +168,8 @@ void Recorder::publish_clock(std::uint64_t ticks, std::int64_t monotonic_ns, std
   clock.sequence.store(sequence + 2, std::memory_order_release);
 }
 
-std::uint64_t Recorder::dropped() const noexcept {
-  std::uint64_t sum = dropped_without_ring_.load(std::memory_order_relaxed);
+std::uint64_t Recorder::dropped_in_rings() const noexcept {
+  std::uint64_t sum = 0;
   for (std::uint32_t number = 1; number <= ring_count(); ++number)
     sum += file_->ring(number).dropped.load(std::memory_order_relaxed);
   return sum;
@@ -191,9 +205,11 @@ void Recorder::before_fork() {
   instance().mutex_.lock();
   Names::lock_for_fork();
   detail::GroupRegistry::instance().lock_for_fork();
+  lock_trace_states_for_fork();
 }
 
 void Recorder::after_fork_in_parent() {
+  unlock_trace_states_after_fork();
   detail::GroupRegistry::instance().unlock_after_fork();
   Names::unlock_after_fork();
   instance().mutex_.unlock();
@@ -204,12 +220,15 @@ void Recorder::after_fork_in_child() {
   Recorder& self = instance();
   forget_thread();
   Names::forget_file_after_fork();
+  forget_trace_states_file_after_fork();
   self.file_.reset();
   self.ended_elsewhere_.clear();
   self.made_.store(0, std::memory_order_relaxed);
   self.dropped_without_ring_.store(0, std::memory_order_relaxed);
+  self.dropped_logs_.store(0, std::memory_order_relaxed);
   self.epoch_ = (self.epoch_ + 1) & 0xff;
   self.no_room_until_ = {};
+  detail::GroupRegistry::instance().forget_spans();
   after_fork_in_parent();
 }
 

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "lens/config.h"
 #include "src/model/identity.h"
 #include "src/model/sampler.h"
 #include "src/record/ring_file.h"
@@ -33,6 +34,9 @@ struct RecorderOptions {
   SpanContext started_in = {};  // the parent of spans that have no other
   model::TraceSampler sampler = {};
   int sample_every_n_steps = 1;
+  SpanLimits span_limits = {};  // of the links that a span's options hold, so many are recorded; the rest is counted
+  LogLimits log_limits = {};
+  bool spans = true, logs = false;  // which of them are recorded
 };
 
 /// A scope that ended while a younger one was still open, or on another thread; and the scope around it.
@@ -45,8 +49,8 @@ class Recorder {
  public:
   static Recorder& instance();
 
-  /// From now on spans are recorded. `problem` says what could not be had in shared memory; false when there is no
-  /// memory at all.
+  /// From now on spans and log records are recorded. `problem` says what could not be had in shared memory; false when
+  /// there is no memory at all.
   bool start(const RecorderOptions& options, std::string& problem);
   /// Called by the first span of a forked child, which has no file yet: to start recording anew if it should.
   void set_restart(void (*restart)() noexcept) noexcept { restart_ = restart; }
@@ -63,6 +67,7 @@ class Recorder {
   RingFile* file() const noexcept { return file_.get(); }
   const model::IdentityKeys& keys() const noexcept { return keys_; }
   const model::TraceSampler& sampler() const noexcept { return sampler_; }
+  std::size_t most_links() const noexcept { return most_links_; }
   /// Rings 1 to ring_count() have been made.
   std::uint32_t ring_count() const noexcept { return made_.load(std::memory_order_acquire); }
 
@@ -70,9 +75,12 @@ class Recorder {
   void publish_clock(std::uint64_t ticks, std::int64_t monotonic_ns, std::int64_t unix_ns, double ns_per_tick) noexcept;
   Counters& counters() const noexcept { return file_->header().counters; }
   /// Spans dropped for want of a ring or of room, over all rings.
-  std::uint64_t dropped() const noexcept;
+  std::uint64_t dropped() const noexcept { return dropped_in_rings() + dropped_without_ring(); }
+  std::uint64_t dropped_in_rings() const noexcept;
   /// Those of them whose thread got no ring.
   std::uint64_t dropped_without_ring() const noexcept { return dropped_without_ring_.load(std::memory_order_relaxed); }
+  /// Log records that found no room, or whose thread got no ring.
+  std::uint64_t dropped_logs() const noexcept { return dropped_logs_.load(std::memory_order_relaxed); }
   /// Attributes, events, links, status and ends that found no room.
   std::uint64_t lost_records() const noexcept;
 
@@ -83,6 +91,7 @@ class Recorder {
   void note_ended_elsewhere(const EndedEarly& ended) noexcept;
   std::optional<EndedEarly> take_ended_elsewhere(std::uint32_t ring_number) noexcept;
   void count_drop_without_ring() noexcept { dropped_without_ring_.fetch_add(1, std::memory_order_relaxed); }
+  void count_dropped_log() noexcept { dropped_logs_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
   Recorder();
@@ -97,9 +106,11 @@ class Recorder {
   std::vector<EndedEarly> ended_elsewhere_;
   model::IdentityKeys keys_;
   model::TraceSampler sampler_;
+  std::size_t most_links_ = SpanLimits{}.links;
   std::uint32_t epoch_ = 0;  // which process of a line of forks; part of every position
   std::atomic<std::uint32_t> made_{0};
   std::atomic<std::uint64_t> dropped_without_ring_{0};
+  std::atomic<std::uint64_t> dropped_logs_{0};
   std::chrono::steady_clock::time_point no_room_until_{};
 };
 

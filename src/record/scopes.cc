@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scopes, spans and activations that the inline code cannot begin or end by itself: with options, out of order, on
 // another thread, left by an exception.
+#include <algorithm>
 #include <new>
 
 #include "lens/span_handle.h"
+#include "src/model/group_registry.h"
 #include "src/record/in_flight_exception.h"
 #include "src/record/option_items.h"
 #include "src/record/propagation.h"
@@ -138,15 +140,28 @@ SpanContext outermost_trace(Position position) noexcept {
   return {parent.trace_id, {}, sampler.flags_under(parent.flags, model::words_of(parent.trace_id), false)};
 }
 
-/// Appends a begin or start record with options; 0 when there was no room.
-Position append_with_options(RecordKind kind, Name name, const SpanOptions& options, std::uint64_t reserve) noexcept {
+/// Appends a begin or start record; 0 when there was no room.
+template <class... Items>
+Position append_first(RecordKind kind, Name name, std::uint64_t reserve, const Items&... items) noexcept {
   ThreadState& thread = thread_state;
-  const OptionItems items{options};
-  const std::uint64_t bytes = sizeof(RecordHeader) + items.bytes();
+  const std::uint64_t bytes = (sizeof(RecordHeader) + ... + items.bytes());
   if (thread.position() + bytes + reserve > thread.limit && !make_room(bytes, reserve)) return 0;
   const Position position = thread.position();
-  append(thread, position, bytes, RecordHeader::form_of(bytes, kind), name.id(), now_ticks(thread), items);
+  append(thread, position, bytes, RecordHeader::form_of(bytes, kind), name.id(), now_ticks(thread), items...);
   return position;
+}
+
+/// The same with options and attributes; where these outgrow the ring, with what there is room for in any.
+Position append_with_options(RecordKind kind, Name name, const SpanOptions& options, const ItemsView& attributes,
+                             std::uint64_t reserve) noexcept {
+  const std::size_t most_links = Recorder::instance().most_links();
+  const OptionItems items(options, most_links);
+  const Position position = append_first(kind, name, reserve, items, attributes);
+  if (position != 0 || !outgrows_ring(sizeof(RecordHeader) + items.bytes() + attributes.bytes() + reserve))
+    return position;
+  const OptionItems fewer_items(options, std::min(most_links, SpanLimits{}.links));
+  if (attributes.count == 0) return append_first(kind, name, reserve, fewer_items);
+  return append_first(kind, name, reserve, fewer_items, lost_item(RecordKind::attributes, attributes.count));
 }
 
 }  // namespace
@@ -156,6 +171,12 @@ Position append_with_options(RecordKind kind, Name name, const SpanOptions& opti
 namespace detail {
 
 using namespace record;
+
+Position begin_bare_scope(std::uint32_t name, std::uint64_t bytes, std::size_t item_count) noexcept {
+  if (!outgrows_ring(bytes + end_record_bytes)) return 0;
+  unsigned exceptions;
+  return begin_scope(name, exceptions, lost_item(RecordKind::attributes, item_count));
+}
 
 void end_slowly(Position position, Position previous, unsigned exceptions) noexcept {
   ThreadState& thread = thread_state;
@@ -171,16 +192,23 @@ void end_slowly(Position position, Position previous, unsigned exceptions) noexc
     return write_end(position, {});
   }
   notice_ends_elsewhere();
-  append(thread, thread.position(), end_record_bytes, RecordHeader::form_of(end_record_bytes, RecordKind::end),
-         std::uint32_t(position), now_ticks(thread));
   thread.limit += end_record_bytes;
+  const ScalarItem whole{{0, ItemType::position, 0, 0}, position};
+  const std::uint64_t whole_bytes = end_record_bytes + whole.bytes();
+  if (!names_by_half(position, thread.position()) && thread.position() + whole_bytes <= thread.limit)
+    append(thread, thread.position(), whole_bytes, RecordHeader::form_of(whole_bytes, RecordKind::end, true),
+           std::uint32_t(position), now_ticks(thread), whole);
+  else
+    append(thread, thread.position(), end_record_bytes, RecordHeader::form_of(end_record_bytes, RecordKind::end),
+           std::uint32_t(position), now_ticks(thread));
   unlink_scope(position, previous);
 }
 
-Position begin_scope_with(Name name, const SpanOptions& options, unsigned& exceptions) noexcept {
+Position begin_scope_with(Name name, const SpanOptions& options, const ItemsView& attributes,
+                          unsigned& exceptions) noexcept {
   ThreadState& thread = thread_state;
   notice_ends_elsewhere();
-  const Position position = append_with_options(RecordKind::begin, name, options, end_record_bytes);
+  const Position position = append_with_options(RecordKind::begin, name, options, attributes, end_record_bytes);
   if (position == 0) return 0;
   thread.limit -= end_record_bytes;
   exceptions = thread.exceptions->uncaught;
@@ -194,10 +222,10 @@ Position begin_scope_with(Name name, const SpanOptions& options, unsigned& excep
   return position;
 }
 
-StartedSpan start_span(Name name, const SpanOptions& options) noexcept {
+StartedSpan start_span(Name name, const SpanOptions& options, const ItemsView& attributes) noexcept {
   if (!recording.load(std::memory_order_relaxed)) return {};
   notice_ends_elsewhere();
-  const Position position = append_with_options(RecordKind::start, name, options, 0);
+  const Position position = append_with_options(RecordKind::start, name, options, attributes, 0);
   if (position == 0) return {};
   const ThreadState& thread = thread_state;
   StartedSpan started{position, {}};
@@ -280,6 +308,7 @@ bool is_in_step() noexcept {
 }
 }  // namespace
 
+namespace {
 // The outermost step decides, by a change of the trace's flags: what nests in it inherits them, here and in the
 // pipeline.
 void enter_step(Position position, std::optional<std::int64_t> iteration) noexcept {
@@ -302,6 +331,15 @@ bool keeps_started_step(Position position, std::optional<std::int64_t> iteration
   if (keeps_step(iteration)) return true;
   if (position != 0) append_about(position, RecordKind::unsampled, std::uint32_t(position), true);
   return false;
+}
+}  // namespace
+
+void enter_watched(const Group& group, Position position, std::optional<std::int64_t> iteration) noexcept {
+  if (GroupRegistry::instance().note_span(group)) enter_step(position, iteration);
+}
+
+bool keeps_watched(const Group& group, Position position, std::optional<std::int64_t> iteration) noexcept {
+  return !GroupRegistry::instance().note_span(group) || keeps_started_step(position, iteration);
 }
 
 bool make_room_about(Position position, std::uint64_t bytes, RecordKind kind) noexcept {

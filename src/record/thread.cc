@@ -9,7 +9,7 @@
 
 #include <new>
 
-#include "lens/span.h"
+#include "lens/log.h"
 #include "src/record/clock.h"
 #include "src/record/recorder.h"
 
@@ -108,6 +108,10 @@ bool has_room(std::uint64_t bytes, std::uint64_t beyond_limit) noexcept {
 
 }  // namespace
 
+bool outgrows_ring(std::uint64_t bytes) noexcept {
+  return thread_block && bytes > thread_block->ring->data_bytes - thread_block->kept_for_ends;
+}
+
 bool make_room_for_detail(std::uint64_t bytes, bool kept_too) noexcept {
   if (!recording.load(std::memory_order_relaxed) || !has_ring()) return false;
   if (has_room(bytes, kept_too ? thread_block->kept_for_ends : 0)) return true;
@@ -128,7 +132,15 @@ bool make_room(std::uint64_t bytes, std::uint64_t reserve) noexcept {
     return false;
   }
   if (has_room(bytes + reserve, 0)) return true;
+  if (outgrows_ring(bytes + reserve)) return false;  // it comes again with less
   thread_block->ring->dropped.fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
+bool make_room_for_log(std::uint64_t bytes) noexcept {
+  if (!logging.load(std::memory_order_relaxed)) return false;
+  if (has_ring() && has_room(bytes + thread_block->ring->data_bytes / 4, 0)) return true;
+  Recorder::instance().count_dropped_log();
   return false;
 }
 

@@ -38,6 +38,9 @@ extern thread_local constinit ThreadBlock* thread_block;
 /// the record is lost and counted.
 bool make_room_for_detail(std::uint64_t bytes, bool kept_too) noexcept;
 
+/// Whether a record of so many bytes finds no room in the calling thread's ring, were it ever so empty.
+bool outgrows_ring(std::uint64_t bytes) noexcept;
+
 /// Drops the calling thread's ring without returning it: in a forked child, where the ring is the parent's.
 void forget_thread() noexcept;
 

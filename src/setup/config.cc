@@ -61,6 +61,31 @@ void apply(Config& config, const Variable& variable, std::span<const std::string
   }
 }
 
+/// What the prefixed variables leave open. There is one exporter for all signals, which that of traces chooses.
+void apply_standard_exporters(Config& config, std::span<const std::string> prefixes) {
+  const auto is_set = [&](std::string_view key) {
+    const auto variable = std::ranges::find(setup::variables(), key, &Variable::key);
+    return setup::find_setting(*variable, prefixes).has_value();
+  };
+  const auto turn_off = [&](const std::string& exporter, std::string_view enabled_key, bool& enabled) {
+    if (exporter == "none" && !is_set(enabled_key)) enabled = false;
+  };
+  const StandardConfig& standard = config.standard;
+  turn_off(standard.traces_exporter, "TRACES_ENABLED", config.traces_enabled);
+  turn_off(standard.metrics_exporter, "METRICS_ENABLED", config.metrics_enabled);
+  turn_off(standard.logs_exporter, "LOGS_ENABLED", config.logs_enabled);
+  if (is_set("EXPORTER")) return;
+  if (!standard.traces_exporter.empty() && standard.traces_exporter != "none")
+    config.exporter = standard.traces_exporter;
+  const auto warn_of_another = [&](const std::string& variable, const std::string& exporter) {
+    if (exporter.empty() || exporter == "none" || exporter == config.exporter) return;
+    add_warning(config, variable + "=" + exporter + " is passed over: signals share one exporter, which is " +
+                            config.exporter + " (OTEL_TRACES_EXPORTER)");
+  };
+  warn_of_another("OTEL_METRICS_EXPORTER", standard.metrics_exporter);
+  warn_of_another("OTEL_LOGS_EXPORTER", standard.logs_exporter);
+}
+
 }  // namespace
 
 Config Config::from_env(const EnvOptions& options) {
@@ -69,8 +94,10 @@ Config Config::from_env(const EnvOptions& options) {
   config.prefix = options.prefix;
   const std::vector<std::string> prefixes = setup::prefixes_of(options);
   for (const Variable& variable : setup::variables()) apply(config, variable, prefixes);
-  config.started_in = setup::read_propagation(setup::propagators_of(config.standard));
+  apply_standard_exporters(config, prefixes);
+  config.started_in = setup::read_propagation(setup::propagators_of(config.standard), config.warnings);
   for (std::string& warning : setup::unknown_variables(prefixes)) add_warning(config, std::move(warning));
+  for (std::string& warning : setup::mistyped_standard_variables()) add_warning(config, std::move(warning));
   return config;
 }
 
@@ -78,8 +105,8 @@ bool operator==(const Config& left, const Config& right) {
   const auto prefixed_fields = [](const Config& c) {
     return std::tie(c.enabled, c.span_groups, c.export_strategy, c.export_rank, c.export_sample_rate, c.sampler_enabled,
                     c.traces_enabled, c.metrics_enabled, c.logs_enabled, c.sample_every_n_steps, c.exporter, c.file_dir,
-                    c.file_format, c.spool_dir, c.spool_size_bytes, c.shm_dir, c.run_id, c.user_id, c.shutdown_timeout,
-                    c.redacted_keys);
+                    c.file_format, c.file_max_size_bytes, c.spool_dir, c.spool_size_bytes, c.shm_dir, c.run_id,
+                    c.user_id, c.shutdown_timeout, c.redacted_keys);
   };
   const auto other_fields = [](const Config& c) {
     return std::tie(c.service_name, c.wandb_entity, c.wandb_project, c.deployment_environment, c.standard,

@@ -28,6 +28,21 @@ std::optional<std::string> from_environment(const std::string& name, bool empty_
   return std::string{trimmed};
 }
 
+/// Names beginning with OTEL_ that are read.
+std::vector<std::string> standard_names() {
+  static const std::string no_prefix[] = {""};
+  static const std::string otlp_prefixes[] = {"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_",
+                                              "OTEL_EXPORTER_OTLP_METRICS_", "OTEL_EXPORTER_OTLP_LOGS_"};
+  std::vector<std::string> names;
+  for (const Variable& variable : variables()) {
+    const bool is_otlp = variable.family == Family::otlp;
+    if (is_otlp || variable.key.starts_with("OTEL_"))
+      for (std::string& name : names_of(variable, is_otlp ? std::span<const std::string>(otlp_prefixes) : no_prefix))
+        names.push_back(std::move(name));
+  }
+  return names;
+}
+
 }  // namespace
 
 std::optional<std::string> read_variable(std::string_view key) {
@@ -71,12 +86,35 @@ std::vector<std::string> unknown_variables(std::span<const std::string> prefixes
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text{*entry};
     const std::string_view name = text.substr(0, text.find('='));
+    const auto is_known = [&](const std::string& prefix) {
+      return name.starts_with(prefix) && std::ranges::find(known, name.substr(prefix.size())) != known.end();
+    };
     const auto prefix = std::ranges::find_if(prefixes, [&](const std::string& p) { return name.starts_with(p); });
-    if (prefix == prefixes.end()) continue;
-    const std::string_view key = name.substr(prefix->size());
-    if (std::ranges::find(known, key) != known.end()) continue;
-    warnings.push_back(std::string{name} + " is not a variable that is read; did you mean " + *prefix +
-                       std::string{base::nearest(key, known)} + "?");
+    if (prefix == prefixes.end() || std::ranges::any_of(prefixes, is_known)) continue;
+    const std::string key = base::upper(name.substr(prefix->size()));
+    const std::string_view meant = base::nearest(key, known);
+    // Of what has less than half in common with it nobody was thinking.
+    const bool is_near = base::edit_distance(key, meant) <= std::max(key.size(), meant.size()) / 2;
+    warnings.push_back(std::string{name} + " is not a variable that is read" +
+                       (is_near ? "; did you mean " + *prefix + std::string{meant} + "?" : ""));
+  }
+  std::ranges::sort(warnings);
+  return warnings;
+}
+
+std::vector<std::string> mistyped_standard_variables() {
+  constexpr std::size_t most_edits = 2;
+  const std::vector<std::string> names = standard_names();
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  std::vector<std::string> warnings;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text{*entry};
+    const std::string_view name = text.substr(0, text.find('='));
+    if (!name.starts_with("OTEL_") || std::ranges::find(known, name) != known.end()) continue;
+    const std::string_view meant = base::nearest(name, known);
+    if (base::edit_distance(name, meant) <= most_edits)
+      warnings.push_back(std::string{name} + " is not a variable that is read; did you mean " + std::string{meant} +
+                         "?");
   }
   std::ranges::sort(warnings);
   return warnings;

@@ -52,7 +52,9 @@ std::vector<std::string> names_of(const Variable& variable, std::span<const std:
 std::optional<Setting> find_setting(const Variable& variable, std::span<const std::string> prefixes);
 
 /// One warning for each variable of the environment that begins with a prefix but is not in the table, naming the
-/// nearest.
+/// nearest if one is near.
 std::vector<std::string> unknown_variables(std::span<const std::string> prefixes);
+/// The same for variables that begin with OTEL_, where they are all but one that is read: other programs have theirs.
+std::vector<std::string> mistyped_standard_variables();
 
 }  // namespace lens::setup

@@ -3,11 +3,14 @@
 
 #include <unistd.h>
 
+#include <filesystem>
+#include <mutex>
 #include <optional>
+#include <system_error>
 
 #include "src/base/file.h"
 #include "src/base/md5.h"
-#include "src/base/text.h"
+#include "src/setup/ancestors.h"
 #include "src/setup/environment.h"
 #include "src/setup/rank.h"
 
@@ -19,11 +22,28 @@ std::string restart_suffix(std::string_view variable) {
   return count && *count != "0" ? "-restart" + *count : "";
 }
 
+std::string hashed(const std::string& text) { return base::hex(base::md5(text)).substr(0, 16); }
+
+/// Of mpirun: its name of the job, which all ranks are told. Open MPI's is 16 bits of a hash of the host and mpirun's
+/// process; it gives each job a key besides. Slurm's own launcher says there what SLURM_STEP_ID says.
+std::optional<std::string> mpirun_job() {
+  for (const char* variable : {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}) {
+    const auto job = read_variable(variable);
+    if (job && !job->starts_with("slurm."))
+      return hashed(*job + "/" + read_variable("OMPI_MCA_orte_precondition_transports").value_or(""));
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> slurm_run() {
   auto run = read_variable("SLURM_JOB_ID");
   if (!run) return std::nullopt;
   if (const auto task = read_variable("SLURM_ARRAY_TASK_ID")) *run += "_" + *task;
-  if (const auto step = read_variable("SLURM_STEP_ID")) *run += "." + *step;
+  // mpirun starts the ranks of its own node without a step, and those of the others in one.
+  if (const auto job = mpirun_job())
+    *run += "." + *job;
+  else if (const auto step = read_variable("SLURM_STEP_ID"))
+    *run += "." + *step;
   return *run + restart_suffix("SLURM_RESTART_COUNT");
 }
 
@@ -33,40 +53,95 @@ std::optional<std::string> torchrun_run() {
   return *run + restart_suffix("TORCHELASTIC_RESTART_COUNT");
 }
 
-/// In clock ticks since boot; empty when the parent cannot be seen, as from inside a container.
-std::string start_of(pid_t process) {
-  const std::string stat = base::read_file("/proc/" + std::to_string(process) + "/stat").value_or("");
-  const auto name_end = stat.rfind(')');  // the name, second of the fields, may hold anything
-  if (name_end == std::string::npos) return {};
-  const auto fields = base::split(std::string_view{stat}.substr(name_end + 1), ' ');
-  constexpr std::size_t start_time = 20;  // field 22, counted from the blank behind the second
-  return fields.size() > start_time ? std::string{fields[start_time]} : std::string{};
+/// The nearest ancestor that does not belong to this rank alone, as a script does in which the launcher starts it; 0
+/// when that cannot be seen, as from inside a container.
+pid_t launcher_process() {
+  const auto variables = rank_variables();
+  pid_t process = getppid();
+  while (variables && process > 0 && was_started_with(process, variables->rank)) process = parent_of(process);
+  return process;
 }
 
-std::string hashed(const std::string& text) { return base::hex(base::md5(text)).substr(0, 16); }
-
-std::string launch_run() {
+/// Boot, and what tells containers apart, whose processes have the same few numbers; and what the run is of.
+std::string run_of(const std::string& origin) {
   const std::string boot = base::read_file("/proc/sys/kernel/random/boot_id").value_or("");
-  return hashed(boot + "/" + std::to_string(getppid()) + "/" + start_of(getppid()));
+  std::error_code ignored;
+  const std::string numbers = std::filesystem::read_symlink("/proc/self/ns/pid", ignored).string();
+  return hashed(boot + "/" + numbers + "/" + origin);
+}
+
+std::string run_of_process(pid_t process) { return run_of(std::to_string(process) + "/" + start_time_of(process)); }
+
+/// A launcher that tells how many ranks it has may be a container's first process. Else that has only adopted what it
+/// is the parent of: a script, which has ended, started it, as all of its process group.
+bool has_lost_its_launcher(pid_t launcher) { return launcher == 1 && !ranks_on_node(); }
+
+std::string run_of_launcher(pid_t launcher) {
+  return has_lost_its_launcher(launcher) ? run_of("group " + std::to_string(getpgrp())) : run_of_process(launcher);
+}
+
+/// What does not depend on the process.
+std::optional<std::string> named_run(const Config& config) {
+  if (!config.run_id.empty()) return config.run_id;
+  if (auto run = slurm_run()) return run;
+  if (auto run = torchrun_run()) return run;
+  return mpirun_job();
+}
+
+/// Of the last set-up. Never destroyed: it may be asked for in a static destructor.
+struct Remembered {
+  std::mutex mutex;
+  std::string run_id;
+};
+
+Remembered& remembered() {
+  static auto* const remembered = new Remembered;
+  return *remembered;
 }
 
 }  // namespace
 
 std::string derive_run_id(const Config& config, const Rank& rank, std::vector<std::string>& warnings) {
-  if (!config.run_id.empty()) return config.run_id;
-  if (const auto run = slurm_run()) return *run;
-  if (const auto run = torchrun_run()) return *run;
-  if (is_on_one_node(rank)) return launch_run();
+  if (const auto run = named_run(config)) return *run;
+  if (rank.world_size == 1) return run_of_process(getpid());
+  const pid_t launcher = launcher_process();
+  if (launcher > 0 && is_on_one_node(rank)) {
+    if (!ranks_on_node())
+      warnings.push_back(std::string{"the run id is of "} +
+                         (has_lost_its_launcher(launcher) ? "the process group of this rank, whose launcher has ended"
+                                                          : "the process that started this rank") +
+                         ", so that ranks of another one get another; set " + config.prefix + "_RUN_ID");
+    return run_of_launcher(launcher);
+  }
 
   const auto address = read_variable("MASTER_ADDR");
   if (!address) {
     warnings.push_back("no launcher names this run, so ranks on different nodes get different run ids; set " +
                        config.prefix + "_RUN_ID");
-    return launch_run();
+    return run_of_launcher(launcher);
   }
   warnings.push_back("the run id is a hash of MASTER_ADDR and MASTER_PORT, so that runs may collide; set " +
                      config.prefix + "_RUN_ID");
   return hashed(*address + ":" + read_variable("MASTER_PORT").value_or(""));
+}
+
+bool is_run_of_one_process(const Config& config, const Rank& rank) {
+  return rank.world_size == 1 && !named_run(config);
+}
+
+void remember_run_id(const std::string& run_id) {
+  const std::lock_guard lock(remembered().mutex);
+  remembered().run_id = run_id;
+}
+
+std::string own_run_id(const Config& config) {
+  if (!config.run_id.empty()) return config.run_id;
+  {
+    const std::lock_guard lock(remembered().mutex);
+    if (!remembered().run_id.empty()) return remembered().run_id;
+  }
+  std::vector<std::string> ignored;
+  return derive_run_id(config, Rank::from_env(), ignored);
 }
 
 }  // namespace lens::setup

@@ -2,9 +2,11 @@
 #include "src/setup/plan.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <stdexcept>
 #include <string_view>
 
+#include "lens/propagation.h"
 #include "src/base/text.h"
 #include "src/setup/identity.h"
 #include "src/setup/rank.h"
@@ -46,18 +48,29 @@ void check_numbers(const Config& config) {
   if (!(ratio >= 0.0 && ratio <= 1.0))
     throw std::invalid_argument("the traces sampler's ratio is " + std::to_string(ratio) +
                                 "; it must be a number from 0 to 1");
+  if (config.shutdown_timeout.count() < 0)
+    throw std::invalid_argument("the shutdown timeout is " + std::to_string(config.shutdown_timeout.count()) +
+                                " ms; it must be at least 0");
   if (config.sample_every_n_steps < 1)
     throw std::invalid_argument("sample_every_n_steps is " + std::to_string(config.sample_every_n_steps) +
                                 "; it must be at least 1");
 }
 
-// So much of it finds room in the file of rings, where `lens` looks for the processes of a run.
-constexpr std::size_t longest_run_id = 127;
-
 void check_run_id(const Config& config) {
   if (config.run_id.size() > longest_run_id)
     throw std::invalid_argument("the run id has " + std::to_string(config.run_id.size()) + " bytes; at most " +
                                 std::to_string(longest_run_id) + " are allowed");
+}
+
+// What killed processes leave is recovered there, so that has to find room too.
+constexpr std::size_t longest_file_dir = 1023;
+
+void check_file_dir(const std::string& file_dir) {
+  std::error_code ignored;
+  const std::size_t size = std::filesystem::absolute(file_dir, ignored).native().size();
+  if (size > longest_file_dir)
+    throw std::invalid_argument("the path of the trace directory has " + std::to_string(size) + " bytes; at most " +
+                                std::to_string(longest_file_dir) + " are allowed");
 }
 
 void check_rank(const Rank& rank) {
@@ -85,17 +98,69 @@ model::TraceSampler sampler_of(const Config& config) {
                                      {"traceidratio", {threshold(ratio), false}}});
 }
 
-/// Says when no rank of the world does what it is set up for.
+void warn_of_small_files(Plan& plan, const Config& config) {
+  constexpr std::uint64_t least_bytes = 1 << 20;
+  const std::uint64_t bytes = config.file_max_size_bytes;
+  if (plan.exporter == Exporter::file && bytes > 0 && bytes < least_bytes)
+    plan.warnings.push_back(config.prefix + "_FILE_MAX_SIZE is " + std::to_string(bytes) +
+                            ": below 1MiB, files hold hardly more than a request each");
+}
+
+/// A batch waits while it grows, so that the queue bounds it; OpenTelemetry has it so too.
+BatchConfig fit_into_queue(BatchConfig batch, const std::string& variables, std::vector<std::string>& warnings) {
+  if (batch.max_queue_size == 0) return batch;
+  if (batch.max_export_batch_size > batch.max_queue_size)
+    warnings.push_back(variables + "_MAX_EXPORT_BATCH_SIZE is " + std::to_string(batch.max_export_batch_size) +
+                       ", more than " + variables + "_MAX_QUEUE_SIZE: batches hold " +
+                       std::to_string(batch.max_queue_size));
+  if (batch.max_export_batch_size == 0 || batch.max_export_batch_size > batch.max_queue_size)
+    batch.max_export_batch_size = batch.max_queue_size;
+  return batch;
+}
+
+BatchConfig within_clocks(BatchConfig batch) {
+  batch.schedule_delay = detail::bounded(batch.schedule_delay);
+  batch.export_timeout = detail::bounded(batch.export_timeout);
+  return batch;
+}
+
+/// 0 when nodes hold different numbers of ranks, or the ranks in another order.
+int ranks_per_node(const Rank& rank) {
+  const int count = rank.world_size == 1 ? 1 : ranks_on_node().value_or(0);
+  return count > 0 && rank.rank % count == rank.local_rank ? count : 0;
+}
+
+/// On a rank that has no spans: says when no rank of the world does what it is set up for.
 void warn_of_nobody(Plan& plan, const Config& config, const std::string& name, const ExportStrategy& strategy) {
+  // A callable of the program's own may look at more than its arguments.
+  if (config.custom_strategy && plan.rank.world_size > 1) return;
   const std::string world = " of a world of " + std::to_string(plan.rank.world_size);
-  if (chooses_nobody(strategy, config, plan.rank.world_size)) {
+  const int per_node = ranks_per_node(plan.rank);
+  if (!plan.exports && chooses_nobody(strategy, config, plan.rank.world_size, per_node)) {
     plan.warnings.push_back("nothing will be exported: strategy " + name + " chooses no rank" + world);
     return;
   }
-  const auto has_spans = [&](const Config& c, const Rank& rank) { return is_sampled(c, rank) && strategy(c, rank); };
-  if (config.sampler_enabled && chooses_nobody(has_spans, config, plan.rank.world_size))
+  const auto has_spans = [&](const Config& c, const Rank& rank) { return strategy(c, rank) && is_sampled(c, rank); };
+  if (config.sampler_enabled && chooses_nobody(has_spans, config, plan.rank.world_size, per_node))
     plan.warnings.push_back("no span will be exported: of the ranks that strategy " + name +
                             " chooses, the rank-aware sampler keeps none" + world);
+}
+
+std::string why_no_spans(const Plan& plan, const Config& config, bool is_kept) {
+  if (!config.traces_enabled)
+    return config.standard.traces_exporter == "none" ? "OTEL_TRACES_EXPORTER is none" : "spans are turned off";
+  if (!is_kept) return "the rank-aware sampler does not keep this rank's";
+  if (plan.sampler.keeps_nothing()) return "the sampler of OTEL_TRACES_SAMPLER keeps none";
+  return {};
+}
+
+/// What began outside decides; only explicit roots escape it.
+void warn_of_unsampled_parent(Plan& plan, const Config& config) {
+  const SpanContext& parent = config.started_in.context;
+  if (plan.records_spans && plan.sampler.follows_parent && parent && !(parent.flags & SpanContext::sampled))
+    plan.warnings.push_back(
+        "the span that TRACEPARENT names is not sampled, so that none below it is kept: set OTEL_TRACES_SAMPLER to "
+        "always_on to keep them");
 }
 
 void decide_export(Plan& plan, const Config& config, const ExportStrategy& strategy) {
@@ -105,9 +170,11 @@ void decide_export(Plan& plan, const Config& config, const ExportStrategy& strat
              std::to_string(plan.rank.rank) + " of " + std::to_string(plan.rank.world_size);
   const bool is_kept = !config.sampler_enabled || is_sampled(config, plan.rank);
   if (plan.exports && !is_kept) plan.why += ", which the rank-aware sampler leaves without spans";
-  plan.records_spans = plan.exports && is_kept && config.traces_enabled && !plan.sampler.keeps_nothing();
-  // A callable of the program's own may look at more than its arguments.
-  if (!config.custom_strategy) warn_of_nobody(plan, config, name, strategy);
+  if (plan.exports) plan.no_spans = why_no_spans(plan, config, is_kept);
+  plan.records_spans = plan.exports && plan.no_spans.empty();
+  warn_of_unsampled_parent(plan, config);
+  plan.records_logs = plan.exports && config.logs_enabled;
+  if (!plan.exports || !is_kept) warn_of_nobody(plan, config, name, strategy);
 }
 
 }  // namespace
@@ -136,10 +203,14 @@ Plan make_plan(const Config& config, const Rank& rank, const ResourceAttributes&
   plan.run_id = derive_run_id(config, plan.rank, plan.warnings);
   plan.instance_id = plan.run_id + "-rank" + std::to_string(rank.rank);
   plan.file_dir = config.file_dir.empty() ? default_file_dir(plan.run_id) : config.file_dir;
+  check_file_dir(plan.file_dir);
   plan.spool_dir = config.spool_dir.empty() ? Config::default_spool_dir() : config.spool_dir;
 
   decide_export(plan, config, strategy);
   if (!plan.exports) return plan;
+  warn_of_small_files(plan, config);
+  plan.span_batch = within_clocks(fit_into_queue(config.standard.span_batch, "OTEL_BSP", plan.warnings));
+  plan.log_batch = within_clocks(fit_into_queue(config.standard.log_batch, "OTEL_BLRP", plan.warnings));
   if (plan.records_spans) plan.groups = std::move(groups);
   plan.resource = make_resource(config, {plan.rank, plan.run_id, plan.instance_id}, caller);
   return plan;

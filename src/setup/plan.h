@@ -22,11 +22,15 @@ struct Plan {
   std::string why = {};  ///< one clause for people: why this rank exports or does not
   Rank rank = {};        ///< with the local rank resolved
   bool records_spans = false;  ///< this rank exports, and no setting says that it has no spans
+  std::string no_spans = {};   ///< one clause for people: why a rank that exports has no spans; empty when it has
+  bool records_logs = false;   ///< this rank exports, and log records are on
   GroupSet groups = {};        ///< to enable; empty unless this rank records spans
   model::TraceSampler sampler = {};
   Exporter exporter = Exporter::none;
   FileFormat file_format = FileFormat::proto;
-  std::string file_dir = {};   ///< where the file exporter writes
+  std::string file_dir = {};                             ///< where the file exporter writes
+  BatchConfig span_batch = StandardConfig{}.span_batch;  ///< no batch is larger than the queue
+  BatchConfig log_batch = StandardConfig{}.log_batch;
   std::string spool_dir = {};  ///< where the OTLP exporter keeps what it could not send; empty: nowhere
   std::string run_id = {};
   std::string instance_id = {};  ///< `{run}-rank{r}`

@@ -21,6 +21,9 @@ std::optional<RankVariables> rank_variables();
 /// LOCAL_RANK, else SLURM_LOCALID, OMPI_COMM_WORLD_LOCAL_RANK, MPI_LOCALRANKID, else 0.
 int local_rank(std::vector<std::string>& warnings);
 
+/// How many ranks the launcher says it started on this node.
+std::optional<int> ranks_on_node();
+
 /// True when the launcher says that all ranks of the job are on this node.
 bool is_on_one_node(const Rank& rank);
 

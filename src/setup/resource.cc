@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/setup/resource.h"
 
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <stdexcept>
 
 #include "lens/version.h"
+#include "src/base/file.h"
 #include "src/base/text.h"
 #include "src/setup/environment.h"
 
@@ -46,14 +49,24 @@ class Collector {
   ResourceAttributes attributes_;
 };
 
+std::string first_line(const std::filesystem::path& file) {
+  constexpr std::size_t most_bytes = 4096;
+  const std::string content = base::read_file(file, most_bytes).value_or("");
+  return std::string{base::trim(std::string_view{content}.substr(0, content.find('\n')))};
+}
+
+/// A device as CUDA is told of it: by its number, or by a name of the driver's.
+bool is_device(std::string_view text) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return text.starts_with("GPU-") || text.starts_with("MIG-") || (!text.empty() && std::ranges::all_of(text, is_digit));
+}
+
 /// Devices that CUDA would show, else those that the driver lists; nothing when neither says.
 std::optional<int> gpu_count() {
   if (const auto visible = read_variable("CUDA_VISIBLE_DEVICES")) {
     int count = 0;
     for (std::string_view device : base::split(*visible, ',')) {
-      device = base::trim(device);
-      if (device.empty() || device.starts_with('-') || device == "NoDevFiles")
-        break;  // as CUDA does, nothing behind it
+      if (!is_device(base::trim(device))) break;  // as CUDA does, nothing behind it
       ++count;
     }
     return count;
@@ -61,10 +74,23 @@ std::optional<int> gpu_count() {
   return driver_gpu_count();
 }
 
+/// As OpenTelemetry's conventions call it.
+std::string architecture(const std::string& machine) {
+  static const std::map<std::string, std::string, std::less<>> names = {
+      {"x86_64", "amd64"}, {"aarch64", "arm64"}, {"i686", "x86"}, {"armv7l", "arm32"}, {"ppc64le", "ppc64"}};
+  const auto known = names.find(machine);
+  return known == names.end() ? machine : known->second;
+}
+
 void add_host(Collector& resource) {
   char name[256] = "";
   if (gethostname(name, sizeof(name) - 1) == 0) resource.add_text("host.name", name);
+  resource.add_text("host.id", host_id());
+  utsname machine{};
+  if (uname(&machine) == 0) resource.add("host.arch", architecture(machine.machine));
   resource.add("process.pid", getpid());
+  std::error_code error;
+  resource.add_text("process.executable.name", std::filesystem::read_symlink("/proc/self/exe", error).filename());
   if (const auto count = gpu_count()) resource.add("host.gpu.count", *count);
 }
 
@@ -83,6 +109,7 @@ void add_scheduler(Collector& resource) {
   // NODE_NAME and JOB_NAME mean other things elsewhere, on build servers for one.
   if (!read_variable("KUBERNETES_SERVICE_HOST") && !read_variable("K8S_POD_NAME")) return;
   resource.add_variable("k8s.namespace.name", "K8S_NAMESPACE_NAME");
+  resource.add_text("k8s.namespace.name", pod_namespace());
   resource.add_variable("k8s.pod.name", "K8S_POD_NAME");
   resource.add_variable("k8s.pod.uid", "K8S_POD_UID");
   resource.add_variable("k8s.node.name", "K8S_NODE_NAME");
@@ -97,6 +124,14 @@ std::optional<int> driver_gpu_count(const std::filesystem::path& directory) {
   const std::filesystem::directory_iterator devices{directory, error};
   if (error) return std::nullopt;
   return static_cast<int>(std::distance(begin(devices), end(devices)));
+}
+
+std::string host_id(const std::filesystem::path& file) { return first_line(file); }
+
+std::string pod_namespace(const std::filesystem::path& service_account) {
+  constexpr std::size_t longest_label = 63;
+  std::string name = first_line(service_account / "namespace");
+  return name.size() <= longest_label ? name : std::string();
 }
 
 ResourceAttributes make_resource(const Config& config, const Identity& identity, const ResourceAttributes& caller) {

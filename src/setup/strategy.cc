@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/setup/strategy.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -48,13 +50,27 @@ Registry& registry() {
   return *registry;
 }
 
+void lock_registry() { registry().mutex.lock(); }
+void unlock_registry() { registry().mutex.unlock(); }
+
+// A forked child gets no mutex locked by a thread that it does not have. From the beginning: a fork that is under way
+// runs no handler that comes meanwhile.
+[[gnu::constructor]] void hold_over_forks() { pthread_atfork(lock_registry, unlock_registry, unlock_registry); }
+
+// As it can be said in a variable and in a list.
+bool is_word(std::string_view key) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789_.-";
+  return !key.empty() && key.find_first_not_of(letters) == std::string_view::npos;
+}
+
 std::string key_of(std::string_view name) { return base::lower(base::trim(name)); }
 
 }  // namespace
 
 void register_export_strategy(std::string_view name, ExportStrategy strategy, bool replace) {
   std::string key = key_of(name);
-  if (key.empty() || !strategy) throw std::invalid_argument("an export strategy needs a name and a callable");
+  if (!is_word(key) || !strategy)
+    throw std::invalid_argument("an export strategy needs a callable and a name of letters, digits, and . _ -");
   std::lock_guard lock(registry().mutex);
   auto& registered = registry().registered;
   if (!replace && (find_built_in(key) || registered.contains(key)))
@@ -104,12 +120,21 @@ double sampling_value(int rank) {
   return remainder / 10'000.0;
 }
 
-bool chooses_nobody(const ExportStrategy& chooses, const Config& config, int world_size) {
+bool chooses_nobody(const ExportStrategy& chooses, const Config& config, int world_size, int ranks_per_node) try {
+  // A fifth of a second at most, at set-up, where no rank is chosen.
+  constexpr int most_questions = 1 << 20;
+  const int most_local_ranks = std::min(64, most_questions / std::max(world_size, 1));
+  if (most_local_ranks == 0) return false;
   for (int rank = 0; rank < world_size; ++rank) {
-    // The local ranks of the others are not known, but every node has a rank 0.
-    if (chooses(config, {.rank = rank, .world_size = world_size, .local_rank = 0})) return false;
+    const bool is_known = ranks_per_node > 0;
+    const int first = is_known ? rank % ranks_per_node : 0;
+    const int last = is_known ? first : std::min(rank, most_local_ranks - 1);
+    for (int local_rank = first; local_rank <= last; ++local_rank)
+      if (chooses(config, {.rank = rank, .world_size = world_size, .local_rank = local_rank})) return false;
   }
   return true;
+} catch (...) {
+  return false;  // what it cannot say of another rank stops nothing on this one
 }
 
 }  // namespace setup

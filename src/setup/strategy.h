@@ -19,7 +19,7 @@ bool is_sampled(const Config& config, const Rank& rank);
 /// The value that is compared with the rate: int(md5(decimal rank)) mod 10000 / 10000.
 double sampling_value(int rank);
 
-/// True when no rank of the world is chosen.
-bool chooses_nobody(const ExportStrategy& chooses, const Config& config, int world_size);
+/// True when no rank of the world is chosen. Without `ranks_per_node`, a rank's local rank may be any that it can have.
+bool chooses_nobody(const ExportStrategy& chooses, const Config& config, int world_size, int ranks_per_node = 0);
 
 }  // namespace lens::setup

@@ -5,6 +5,7 @@
 
 #include "lens/config.h"
 #include "src/setup/environment.h"
+#include "src/setup/identity.h"
 
 namespace lens {
 namespace {
@@ -59,12 +60,15 @@ std::vector<std::pair<std::string, std::string>> Config::to_env(const EnvOptions
                                        {"OTEL_EXPORTER_OTLP_LOGS_", "v1/logs", standard.otlp_logs}}};
   const std::vector<std::string> prefixes = setup::prefixes_of(options);
   static const std::vector<std::string> no_prefix{""};
+  Config said = *this;
+  // A worker's would be its own. One that is too long to be set comes from a launcher's variables, which it inherits.
+  if (std::string run = setup::own_run_id(*this); run.size() <= setup::longest_run_id) said.run_id = std::move(run);
   Variables variables;
   for (const Variable& variable : setup::variables()) {
     if (variable.family == Family::otlp) put_otlp(variables, variable, signals);
     if (!variable.of_config.text) continue;
     const auto& before = variable.family == Family::prefixed ? prefixes : no_prefix;
-    put(variables, setup::names_of(variable, before), variable.of_config.text(*this), variable.empty_is_a_value);
+    put(variables, setup::names_of(variable, before), variable.of_config.text(said), variable.empty_is_a_value);
   }
   return variables;
 }

@@ -15,6 +15,15 @@ template <auto... path>
 constexpr Binding<Config> field = bound<Config, path...>;
 template <auto limit>
 constexpr Binding<Config> limit_field = field<&Config::standard, &StandardConfig::span_limits, limit>;
+template <auto limit>
+constexpr Binding<Config> log_limit_field = field<&Config::standard, &StandardConfig::log_limits, limit>;
+/// What stands before the limits of each signal, which win.
+template <auto span_limit, auto log_limit>
+constexpr Binding<Config> general_limit_field{[](Config& c, const Setting& s) {
+                                                limit_field<span_limit>.apply(c, s);
+                                                log_limit_field<log_limit>.apply(c, s);
+                                              },
+                                              limit_field<span_limit>.text};
 template <auto batch, auto part>
 constexpr Binding<Config> batch_field = field<&Config::standard, batch, part>;
 template <auto part>
@@ -26,12 +35,26 @@ constexpr Binding<Config> batch_size{
     [](Config& c, const Setting& s) { c.standard.*batch.*part = count(s, 1); },
     [](const Config& c) { return c.standard.*batch.*part == 0 ? std::string{} : text_of(c.standard.*batch.*part); }};
 
+/// A comma says a spec of no groups, as an empty value would be an unset variable.
+constexpr Binding<Config> span_groups{
+    [](Config& c, const Setting& s) {
+      c.span_groups = s.value.find_first_not_of(", \t") == std::string::npos ? "" : s.value;
+    },
+    [](const Config& c) { return c.span_groups.empty() ? std::string(",") : c.span_groups; }};
+
 constexpr Binding<Config> sampler_enabled{[](Config& c, const Setting& s) {
                                             c.sampler_enabled = s.name.ends_with("SAMPLING_STRATEGY")
                                                                     ? choice(s, {"rank_aware", "none"}) == "rank_aware"
                                                                     : boolean(s);
                                           },
                                           [](const Config& c) { return text_of(c.sampler_enabled); }};
+
+/// ENVIRONMENT=BATCH is what Slurm and other schedulers say in every batch job.
+constexpr Binding<Config> deployment_environment{[](Config& c, const Setting& s) {
+                                                   if (s.name != "ENVIRONMENT" || s.value != "BATCH")
+                                                     c.deployment_environment = s.value;
+                                                 },
+                                                 [](const Config& c) { return c.deployment_environment; }};
 
 constexpr Binding<Config> sdk_disabled{
     [](Config& c, const Setting& s) {
@@ -63,10 +86,18 @@ constexpr Binding<Config> propagators{[](Config& c, const Setting& s) {
                                       },
                                       [](const Config& c) { return text_of(c.standard.propagators); }};
 
-constexpr Binding<Config> redacted_keys{[](Config& c, const Setting& s) {
-                                          c.redacted_keys = words(s);
-                                          for (std::string& key : c.redacted_keys) key = base::lower(key);
-                                        },
+template <std::string StandardConfig::*member>
+constexpr Binding<Config> exporter{[](Config& c, const Setting& s) {
+                                     c.standard.*member = choice(s, {"otlp", "console", "none"});
+                                   },
+                                   [](const Config& c) { return c.standard.*member; }};
+
+/// A negative one, which only a program can set, is refused at set-up and would be malformed here.
+constexpr Binding<Config> shutdown_timeout{field<&Config::shutdown_timeout>.apply, [](const Config& c) {
+                                             return text_of(std::max(c.shutdown_timeout, milliseconds{0}));
+                                           }};
+
+constexpr Binding<Config> redacted_keys{[](Config& c, const Setting& s) { c.redacted_keys = words(s); },
                                         [](const Config& c) { return text_of(c.redacted_keys); }};
 
 constexpr Binding<OtlpConfig> protocol{[](OtlpConfig& o, const Setting& s) {
@@ -109,7 +140,7 @@ constexpr auto detected = Family::detected;
 const Variable table[] = {
     {prefixed, "ENABLED", "", "boolean", "0", "Nothing happens unless true.", field<&Config::enabled>},
     {prefixed, "SPAN_GROUPS", "", "spec", "default", "Which spans are recorded: a comma list of presets and groups.",
-     field<&Config::span_groups>},
+     span_groups},
     {prefixed, "EXPORT_STRATEGY", "RANK_STRATEGY", "name", "single_rank",
      "Which ranks export: single_rank, all_ranks, sampled, first_rank_per_node, or one that the program registered.",
      field<&Config::export_strategy>},
@@ -137,13 +168,23 @@ const Variable table[] = {
       [](const Config& c) { return text_of(c.sample_every_n_steps); }}},
     {prefixed, "TRACES_ENABLED", "", "boolean", "1", "Spans.", field<&Config::traces_enabled>},
     {prefixed, "METRICS_ENABLED", "", "boolean", "1", "Metrics.", field<&Config::metrics_enabled>},
-    {prefixed, "LOGS_ENABLED", "", "boolean", "0", "Log records.", field<&Config::logs_enabled>},
+    {prefixed, "LOGS_ENABLED", "", "boolean", "0", "Log records, of `lens::log` and of spdlog.",
+     field<&Config::logs_enabled>},
     {prefixed, "EXPORTER", "", "name", "otlp", "Where it goes: otlp, console, file, none.", field<&Config::exporter>},
-    {prefixed, "FILE_DIR", "", "path", "lens/{run id}", "Where the file exporter writes; created.",
+    {prefixed, "FILE_DIR", "", "path", "lens/{run id}",
+     "Where the file exporter writes; created. 1023 bytes at most, with all that is above it.",
      field<&Config::file_dir>},
     {prefixed, "FILE_FORMAT", "", "name", "proto",
      "proto (length-prefixed OTLP protobuf, zstd) or json (one OTLP/JSON request a line).",
      field<&Config::file_format>},
+    {prefixed,
+     "FILE_MAX_SIZE",
+     "",
+     "size",
+     "0",
+     "A file that would grow beyond it is followed by the next one; 0: no limit; less than 1MiB is warned of.",
+     {[](Config& c, const Setting& s) { c.file_max_size_bytes = size_bytes(s); },
+      [](const Config& c) { return text_of(c.file_max_size_bytes); }}},
     {prefixed, "SPOOL_DIR", "", "path", "~/.local/state/lens/spool", "Holds what could not be sent.",
      field<&Config::spool_dir>},
     {prefixed,
@@ -165,7 +206,7 @@ const Variable table[] = {
      true},
     {prefixed, "RUN_ID", "", "text", "derived from the launcher",
      "Names the run, in at most 127 bytes; the same on all its ranks.", field<&Config::run_id>},
-    {prefixed, "SHUTDOWN_TIMEOUT", "", "ms", "5000", "Bounds the whole shutdown.", field<&Config::shutdown_timeout>},
+    {prefixed, "SHUTDOWN_TIMEOUT", "", "ms", "5000", "Bounds the whole shutdown.", shutdown_timeout},
     {prefixed, "REDACTED_KEYS", "", "names", "prompt,input_text,output_text,text,password,token,secret,key",
      "Text under these attribute keys becomes `[REDACTED]`, as it does where a key ends in `.` or `_` and a listed one "
      "of "
@@ -177,8 +218,9 @@ const Variable table[] = {
      field<&Config::service_name>},
     {standard, "WANDB_ENTITY", "", "text", "", "Resource attribute `wandb.entity`.", field<&Config::wandb_entity>},
     {standard, "WANDB_PROJECT", "", "text", "", "Resource attribute `wandb.project`.", field<&Config::wandb_project>},
-    {standard, "DEPLOYMENT_ENV", "ENVIRONMENT", "text", "", "Resource attribute `deployment.environment`.",
-     field<&Config::deployment_environment>},
+    {standard, "DEPLOYMENT_ENV", "ENVIRONMENT", "text", "",
+     "Resource attribute `deployment.environment`; not the BATCH that schedulers write into ENVIRONMENT.",
+     deployment_environment},
     {standard, "OTEL_SDK_DISABLED", "", "true, false", "false", "`true` turns telemetry off.", sdk_disabled},
     {standard, "OTEL_RESOURCE_ATTRIBUTES", "", "key=value,…", "", "Resource attributes, percent-encoded.",
      resource_attributes},
@@ -187,21 +229,35 @@ const Variable table[] = {
     {standard, "OTEL_TRACES_SAMPLER_ARG", "", "0 … 1", "1.0", "The ratio of traceidratio.",
      field<&Config::standard, &StandardConfig::traces_sampler_ratio>},
     {standard, "OTEL_PROPAGATORS", "", "names", "tracecontext,baggage", "tracecontext, baggage, none.", propagators},
+    {standard, "OTEL_TRACES_EXPORTER", "", "name", "",
+     "otlp, console or none, for all signals; EXPORTER and TRACES_ENABLED win over it.",
+     exporter<&StandardConfig::traces_exporter>},
+    {standard, "OTEL_METRICS_EXPORTER", "", "name", "",
+     "none turns metrics off, unless METRICS_ENABLED is set; else they go where spans go.",
+     exporter<&StandardConfig::metrics_exporter>},
+    {standard, "OTEL_LOGS_EXPORTER", "", "name", "",
+     "none turns log records off, unless LOGS_ENABLED is set; else they go where spans go.",
+     exporter<&StandardConfig::logs_exporter>},
     {standard, "OTEL_BSP_SCHEDULE_DELAY", "", "ms", "5000", "Spans wait this long at most before they are sent.",
      batch_field<&StandardConfig::span_batch, &BatchConfig::schedule_delay>},
-    {standard, "OTEL_BSP_EXPORT_TIMEOUT", "", "ms", "30000", "Bounds one export of spans.",
+    {standard, "OTEL_BSP_EXPORT_TIMEOUT", "", "ms", "30000",
+     "Without a spool, a batch of spans is tried again for so long; 0: until shutdown.",
      batch_field<&StandardConfig::span_batch, &BatchConfig::export_timeout>},
-    {standard, "OTEL_BSP_MAX_QUEUE_SIZE", "", "count", "bounded by memory", "Spans that may wait.",
+    {standard, "OTEL_BSP_MAX_QUEUE_SIZE", "", "count", "bounded by memory",
+     "Spans that may wait in memory for the collector, beside the batch that grows; further ones go to the spool, or "
+     "are "
+     "dropped.",
      batch_size<&StandardConfig::span_batch, &BatchConfig::max_queue_size>},
-    {standard, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "", "count", "bounded by memory", "Spans in one request.",
+    {standard, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "", "count", "bounded by memory",
+     "Spans in one batch, which goes as soon as it is full. Never more than the queue holds: that is warned of.",
      batch_size<&StandardConfig::span_batch, &BatchConfig::max_export_batch_size>},
     {standard, "OTEL_BLRP_SCHEDULE_DELAY", "", "ms", "1000", "The same for log records.",
      batch_field<&StandardConfig::log_batch, &BatchConfig::schedule_delay>},
-    {standard, "OTEL_BLRP_EXPORT_TIMEOUT", "", "ms", "30000", "",
+    {standard, "OTEL_BLRP_EXPORT_TIMEOUT", "", "ms", "30000", "The same for log records.",
      batch_field<&StandardConfig::log_batch, &BatchConfig::export_timeout>},
-    {standard, "OTEL_BLRP_MAX_QUEUE_SIZE", "", "count", "bounded by memory", "",
+    {standard, "OTEL_BLRP_MAX_QUEUE_SIZE", "", "count", "bounded by memory", "The same for log records.",
      batch_size<&StandardConfig::log_batch, &BatchConfig::max_queue_size>},
-    {standard, "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", "", "count", "bounded by memory", "",
+    {standard, "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", "", "count", "bounded by memory", "The same for log records.",
      batch_size<&StandardConfig::log_batch, &BatchConfig::max_export_batch_size>},
     {standard,
      "OTEL_METRIC_EXPORT_INTERVAL",
@@ -213,11 +269,11 @@ const Variable table[] = {
       [](const Config& c) { return text_of(c.standard.metric_export_interval); }}},
     {standard, "OTEL_METRIC_EXPORT_TIMEOUT", "", "ms", "30000", "Bounds one export of metrics.",
      field<&Config::standard, &StandardConfig::metric_export_timeout>},
-    // The general limits stand before those of spans, which win.
+    // The general limits stand before those of each signal, which win.
     {standard, "OTEL_ATTRIBUTE_COUNT_LIMIT", "", "count", "128", "Attributes of anything.",
-     limit_field<&SpanLimits::attributes>},
+     general_limit_field<&SpanLimits::attributes, &LogLimits::attributes>},
     {standard, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "", "count", "none", "Characters of a value of anything.",
-     limit_field<&SpanLimits::value_length>},
+     general_limit_field<&SpanLimits::value_length, &LogLimits::value_length>},
     {standard, "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "", "count", "128", "Attributes of a span.",
      limit_field<&SpanLimits::attributes>},
     {standard, "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "", "count", "none", "Characters of a value of a span.",
@@ -229,6 +285,10 @@ const Variable table[] = {
      limit_field<&SpanLimits::event_attributes>},
     {standard, "OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", "", "count", "128", "Attributes of a link.",
      limit_field<&SpanLimits::link_attributes>},
+    {standard, "OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT", "", "count", "128", "Attributes of a log record.",
+     log_limit_field<&LogLimits::attributes>},
+    {standard, "OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT", "", "count", "none",
+     "Characters of a value of a log record.", log_limit_field<&LogLimits::value_length>},
 
     {otlp,
      "ENDPOINT",
@@ -295,15 +355,22 @@ const Variable table[] = {
     {detected, "PMI_SIZE", "", "integer", "", "World size, MPICH."},
     {detected, "MPI_LOCALRANKID", "", "integer", "", "Rank on this node, MPICH."},
     {detected, "MPI_LOCALNRANKS", "", "integer", "", "Ranks on this node, MPICH."},
-    {detected, "SLURM_PROCID", "", "integer", "", "Rank, Slurm."},
-    {detected, "SLURM_NTASKS", "", "integer", "", "World size, Slurm; resource attribute `slurm.ntasks`."},
+    {detected, "SLURM_PROCID", "", "integer", "", "Rank, Slurm; not in a batch script, which is no task of its job."},
+    {detected, "SLURM_STEP_NUM_TASKS", "", "integer", "", "World size, Slurm: what srun started."},
+    {detected, "SLURM_NTASKS", "", "integer", "",
+     "World size where the step's is not known; resource attribute `slurm.ntasks`."},
     {detected, "SLURM_LOCALID", "", "integer", "", "Rank on this node, Slurm."},
     {detected, "MASTER_ADDR", "", "text", "", "Rendezvous; the run id of last resort."},
     {detected, "MASTER_PORT", "", "integer", "", "Rendezvous; the run id of last resort."},
     {detected, "TORCHELASTIC_RUN_ID", "", "text", "", "Run id, unless `none`."},
     {detected, "TORCHELASTIC_RESTART_COUNT", "", "integer", "", "Added to the run id when not 0."},
+    {detected, "PMIX_NAMESPACE", "", "text", "", "Run id; Open MPI's mpirun. Under Slurm, added to it."},
+    {detected, "OMPI_MCA_ess_base_jobid", "", "text", "", "The same."},
+    {detected, "OMPI_MCA_orte_precondition_transports", "", "text", "",
+     "Goes with these, so that two jobs of one name have two run ids."},
     {detected, "SLURM_JOB_ID", "", "text", "", "Run id; resource attribute `slurm.job.id`."},
-    {detected, "SLURM_STEP_ID", "SLURM_STEPID", "text", "", "Added to the run id."},
+    {detected, "SLURM_STEP_ID", "SLURM_STEPID", "text", "",
+     "Added to the run id, unless mpirun's job is; srun sets it, a batch script has none."},
     {detected, "SLURM_ARRAY_JOB_ID", "", "text", "", "Resource attribute `slurm.array.job.id`."},
     {detected, "SLURM_ARRAY_TASK_ID", "", "text", "", "Added to the run id; resource attribute `slurm.array.task.id`."},
     {detected, "SLURM_RESTART_COUNT", "", "integer", "",
@@ -320,6 +387,10 @@ const Variable table[] = {
     {detected, "XDG_STATE_HOME", "", "path", "~/.local/state", "The user's state directory, which holds lens/spool."},
     {detected, "HOME", "", "path", "",
      "The user's directory; without it there is no spool unless SPOOL_DIR names one."},
+    {detected, "http_proxy", "", "URL", "", "Stands before http:// endpoints: libcurl's, as the next three."},
+    {detected, "https_proxy", "HTTPS_PROXY", "URL", "", "Stands before https:// endpoints."},
+    {detected, "all_proxy", "ALL_PROXY", "URL", "", "Stands before endpoints that have no other."},
+    {detected, "no_proxy", "NO_PROXY", "names", "", "Hosts that no proxy stands before; *: all."},
     {detected,
      "CUDA_VISIBLE_DEVICES",
      "",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library has to say, on its way to Config::on_error. Background failures: the same line at most once in ten
-// seconds.
+// What the library has to say, on its way to Config::on_error. Background failures: the same line at most once in
+// a minute.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,7 @@ inline ErrorSink rate_limited(ErrorSink sink) {
     std::unordered_map<std::string, std::chrono::steady_clock::time_point> last;
   };
   return [sink = std::move(sink), state = std::make_shared<State>()](std::string_view line) {
-    constexpr std::chrono::seconds quiet{10};
+    constexpr std::chrono::minutes quiet{1};
     constexpr std::size_t max_lines = 64;
     try {
       std::unique_lock lock(state->mutex);

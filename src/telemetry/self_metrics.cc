@@ -47,6 +47,21 @@ void add_spans(std::vector<Metric>& metrics, const SpanCounts& spans) {
              "Spans handed to the exporter, or lost before, by cause.", {point(spans.processed, processor)});
   if (spans.ring_full > 0) processed.numbers.push_back(point(spans.ring_full, with_cause(processor, "queue_full")));
   if (spans.no_ring > 0) processed.numbers.push_back(point(spans.no_ring, with_cause(processor, "no_ring")));
+  if (spans.too_many_open > 0)
+    processed.numbers.push_back(point(spans.too_many_open, with_cause(processor, "too_many_open")));
+  metrics.push_back(std::move(processed));
+}
+
+void add_logs(std::vector<Metric>& metrics, const LogCounts& logs) {
+  const Attributes processor = component("batching_log_processor");
+  metrics.push_back(number("otel.sdk.log.created", MetricKind::counter, "{log_record}", "Log records that were made.",
+                           {point(logs.created())}));
+  metrics.push_back(number("otel.sdk.processor.log.queue.size", MetricKind::up_down_counter, "{log_record}",
+                           "Log records that wait for their batch to go.", {point(logs.batched, processor)}));
+  Metric processed =
+      number("otel.sdk.processor.log.processed", MetricKind::counter, "{log_record}",
+             "Log records handed to the exporter, or lost before, by cause.", {point(logs.processed, processor)});
+  if (logs.dropped > 0) processed.numbers.push_back(point(logs.dropped, with_cause(processor, "queue_full")));
   metrics.push_back(std::move(processed));
 }
 
@@ -64,15 +79,15 @@ void add_rings(std::vector<Metric>& metrics, const RingFill& rings, std::uint64_
 void add_exporter(std::vector<Metric>& metrics, const ExporterReading& reading) {
   const exporting::ExportCounts& counts = reading.exporter.counts();
   const Attributes attributes = component(reading.exporter.identity());
-  const bool spans = reading.signal == Signal::traces;
-  const std::string prefix = spans ? "otel.sdk.exporter.span." : "otel.sdk.exporter.metric_data_point.";
-  const std::string unit = spans ? "{span}" : "{data_point}", items = spans ? "Spans" : "Data points";
+  const SignalTerms& terms = terms_of(reading.signal);
+  const std::string prefix = "otel.sdk.exporter." + std::string(terms.metric) + '.';
+  const std::string unit(terms.unit), items = std::string(terms.item) + "s";
   metrics.push_back(number(prefix + "inflight", MetricKind::up_down_counter, unit,
-                           items + " that the exporter has taken and not settled: waiting, under way or in the spool.",
-                           {point(reading.taken - counts.exported - counts.refused(), attributes)}));
-  Metric exported =
-      number(prefix + "exported", MetricKind::counter, unit,
-             items + " that were delivered, or lost by the exporter, by cause.", {point(counts.exported, attributes)});
+                           "The " + items + " that the exporter has in memory, waiting or under way.",
+                           {point(reading.exporter.in_flight(), attributes)}));
+  Metric exported = number(prefix + "exported", MetricKind::counter, unit,
+                           "The " + items + " that were delivered, or lost by the exporter, by cause.",
+                           {point(counts.exported, attributes)});
   for (const auto& [cause, count] : counts.lost)
     exported.numbers.push_back(point(count, with_cause(attributes, cause)));
   metrics.push_back(std::move(exported));
@@ -93,26 +108,30 @@ void add_requests(std::vector<Metric>& metrics, const std::vector<ExporterReadin
   metrics.push_back(std::move(retries));
 }
 
-void add_spool(std::vector<Metric>& metrics, const ExporterReading& reading) {
-  const auto fill = reading.exporter.spool_fill();
+/// Exporters share it: the first one that has it tells.
+void add_spool(std::vector<Metric>& metrics, const std::vector<ExporterReading>& exporters) {
+  std::optional<exporting::SpoolFill> fill;
+  for (const ExporterReading& reading : exporters)
+    if (!fill) fill = reading.exporter.spool_fill();
   if (!fill) return;
+  metrics.push_back(number("lens.spool.spans", MetricKind::up_down_counter, "{span}",
+                           "What waits in the spool, of all that share it.", {point(fill->spans)}));
   metrics.push_back(number("lens.spool.usage", MetricKind::up_down_counter, "By",
-                           "What waits in the spool, of all runs that share it.", {point(fill->used_bytes)}));
+                           "What waits in the spool, of all that share it.", {point(fill->used_bytes)}));
   metrics.push_back(
       number("lens.spool.limit", MetricKind::up_down_counter, "By", "Room of the spool.", {point(fill->room_bytes)}));
 }
 
 }  // namespace
 
-std::vector<Metric> self_metrics(const SpanCounts& spans, const RingFill& rings,
+std::vector<Metric> self_metrics(const SpanCounts& spans, const std::optional<LogCounts>& logs, const RingFill& rings,
                                  const std::vector<ExporterReading>& exporters) {
   std::vector<Metric> metrics;
   add_spans(metrics, spans);
+  if (logs) add_logs(metrics, *logs);
   add_rings(metrics, rings, spans.lost_records);
-  for (const ExporterReading& reading : exporters) {
-    add_exporter(metrics, reading);
-    add_spool(metrics, reading);
-  }
+  for (const ExporterReading& reading : exporters) add_exporter(metrics, reading);
+  add_spool(metrics, exporters);
   add_requests(metrics, exporters);
   return metrics;
 }

@@ -27,12 +27,14 @@ class Session {
   telemetry::Pipeline* pipeline() const noexcept { return pipeline_.get(); }
 
   /// In a forked child: the pipeline and what it works on are the parent's.
-  void forget_pipeline() noexcept { static_cast<void>(pipeline_.release()); }
+  void forget_pipeline() noexcept;
   /// In a forked child that records: a pipeline and files of its own.
   void restart_in_child() noexcept;
 
  private:
   void start();
+  std::string fit_resource(record::RecorderOptions& recording) const;
+  void say_unfinished(std::chrono::milliseconds timeout) const noexcept;
 
   setup::Plan plan_;
   Config config_;

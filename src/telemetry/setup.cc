@@ -8,7 +8,9 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "lens/propagation.h"
 #include "src/record/propagation.h"
+#include "src/setup/identity.h"
 #include "src/setup/plan.h"
 #include "src/setup/propagation.h"
 #include "src/telemetry/error_sink.h"
@@ -126,6 +128,7 @@ TelemetryHandle setup_telemetry(const Config& config, const Rank& rank, const Re
   }
   set_propagation(config);
   auto session = std::make_shared<Session>(plan, config);
+  setup::remember_run_id(plan.run_id);
   active().session = session;
   if (session->is_exporting()) {
     drainable.store(session->pipeline(), std::memory_order_release);
@@ -164,7 +167,8 @@ bool graceful_drain(std::chrono::milliseconds timeout) noexcept {
   if (pipeline) {
     const std::uint64_t number = pipeline->request_flush();
     constexpr timespec pause{0, 200'000};
-    for (auto waited = std::chrono::nanoseconds(0); !(done = pipeline->flushed(number)) && waited < timeout;
+    for (auto waited = std::chrono::nanoseconds(0);
+         !(done = pipeline->flushed(number)) && waited < detail::bounded(timeout);
          waited += std::chrono::nanoseconds(pause.tv_nsec)) {
       nanosleep(&pause, nullptr);
     }

@@ -14,6 +14,7 @@ namespace lens::analyze {
 namespace {
 
 using testing::ElementsAre;
+using testing::IsEmpty;
 
 class GroupCoverageTest : public testing::Test {
  protected:
@@ -33,20 +34,48 @@ class GroupCoverageTest : public testing::Test {
   tests::TemporaryDirectory directory;
 };
 
-TEST_F(GroupCoverageTest, IsOfTheGroupsThatTheRunWasTold) {
-  const auto coverage =
-      group_coverage(trace_of({"megatron.train_step", "megatron.train_step", "mine"}, "step,evaluate,inference"), "job",
-                     SpanGroup::vocabulary());
-  EXPECT_EQ(coverage.spec, "step,evaluate,inference");
+TEST_F(GroupCoverageTest, IsToldByTheNamesOfMegatronsSpans) {
+  const auto coverage = group_coverage(trace_of({"megatron.train_step", "megatron.train_step"}, "step,evaluate"), "job",
+                                       SpanGroup::vocabulary());
+  EXPECT_EQ(coverage.spec, "step,evaluate");
   EXPECT_THAT(coverage.hit, ElementsAre("step"));
-  EXPECT_THAT(coverage.never_hit, ElementsAre("evaluate", "inference"));
-  EXPECT_EQ(coverage.span_count, 3u);
+  EXPECT_THAT(coverage.never_hit, ElementsAre("evaluate"));
+  EXPECT_THAT(coverage.unknown, IsEmpty());
+}
+
+TEST_F(GroupCoverageTest, IsNotKnownOfSpansThatHaveNamesOfTheProgramsOwn) {
+  const auto coverage = group_coverage(trace_of({"megatron.train_step", "mine"}, "step,evaluate,inference"), "job",
+                                       SpanGroup::vocabulary());
+  EXPECT_THAT(coverage.hit, ElementsAre("step"));
+  EXPECT_THAT(coverage.never_hit, IsEmpty());
+  EXPECT_THAT(coverage.unknown, ElementsAre("evaluate", "inference"));
+  EXPECT_EQ(coverage.span_count, 2u);
   EXPECT_EQ(coverage.other_span_count, 1u);
+}
+
+TEST_F(GroupCoverageTest, IsWhatTheProcessesSayWhereTheyAllDo) {
+  directory.write("status-rank0.json", R"({"groups_with_spans":["rollout"],"groups_without_spans":["reward"]})");
+  const auto coverage = group_coverage(trace_of({"mine"}, ""), "job", SpanGroup::vocabulary());
+  EXPECT_EQ(coverage.spec, "") << "nobody needs to know one";
+  EXPECT_THAT(coverage.hit, ElementsAre("rollout"));
+  EXPECT_THAT(coverage.never_hit, ElementsAre("reward"));
+  EXPECT_THAT(coverage.unknown, IsEmpty());
+}
+
+TEST_F(GroupCoverageTest, IsNotKnownWhereAProcessDidNotEndInOrder) {
+  directory.write("status-rank0.json", R"({"groups_with_spans":["job"],"groups_without_spans":["step"]})");
+  directory.write("status-rank1-recovered.json", R"({"spans_recorded":1})");
+  directory.write("traces-rank1.jsonl", "");
+  directory.write("traces-rank1-recovered.jsonl", "");
+  const auto coverage = group_coverage(trace_of({"mine"}, ""), "job,evaluate", SpanGroup::vocabulary());
+  EXPECT_THAT(coverage.hit, ElementsAre("job"));
+  EXPECT_THAT(coverage.never_hit, IsEmpty());
+  EXPECT_THAT(coverage.unknown, ElementsAre("evaluate", "step"));
 }
 
 TEST_F(GroupCoverageTest, TakesTheGivenSpecWhereTheRunSaysNone) {
   const auto coverage = group_coverage(trace_of({"mine"}, ""), "job", SpanGroup::vocabulary());
-  EXPECT_THAT(coverage.never_hit, ElementsAre("job"));
+  EXPECT_THAT(coverage.unknown, ElementsAre("job"));
   EXPECT_THROW(group_coverage(trace_of({"mine"}, ""), "rollout", SpanGroup::vocabulary()), std::invalid_argument);
 }
 

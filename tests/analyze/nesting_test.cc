@@ -45,6 +45,18 @@ TEST(Nesting, splits_a_step_so_that_the_parts_add_up) {
   EXPECT_EQ(sum(split), 100u);
 }
 
+TEST(Nesting, counts_what_the_backward_pass_computes_again_as_its_own) {
+  Nesting nesting;
+  nesting.end_span({3, 2, 20, 30, Category::forward});
+  nesting.end_span({4, 2, 30, 35, Category::communication});
+  nesting.end_span({2, 1, 10, 60, Category::backward});
+  CategoryTimes split;
+  nesting.end_span({1, 0, 0, 100, Category::rest}, &split);
+  EXPECT_EQ(split[index(Category::forward)], 0u);
+  EXPECT_EQ(split[index(Category::backward)], 45u);
+  EXPECT_EQ(split[index(Category::communication)], 5u);
+}
+
 TEST(Nesting, keeps_forward_and_backward_together_where_microbatches_are_not_recorded) {
   Nesting nesting;
   nesting.end_span({3, 2, 20, 30, Category::communication});
@@ -53,6 +65,22 @@ TEST(Nesting, keeps_forward_and_backward_together_where_microbatches_are_not_rec
   nesting.end_span({1, 0, 0, 100, Category::rest}, &split);
   EXPECT_EQ(split[index(Category::forward_backward)], 40u);
   EXPECT_EQ(split[index(Category::communication)], 10u);
+}
+
+TEST(Nesting, gives_work_that_joined_another_rank_s_step_to_the_step_around_it) {
+  Nesting nesting;
+  CategoryTimes split;
+  nesting.end_span({30, 77, 0, 50, Category::data, true});  // before the step, up to its 40th nanosecond
+  nesting.end_span({21, 20, 60, 80, Category::communication});
+  nesting.end_span({20, 99, 50, 90, Category::forward_backward, true});
+  nesting.end_span({11, 1, 90, 95, Category::optimizer});
+  EXPECT_EQ(nesting.end_span({1, 0, 10, 100, Category::rest}, &split), 5u);
+  EXPECT_EQ(split[index(Category::data)], 40u);
+  EXPECT_EQ(split[index(Category::communication)], 20u);
+  EXPECT_EQ(split[index(Category::forward_backward)], 20u);
+  EXPECT_EQ(split[index(Category::optimizer)], 5u);
+  EXPECT_EQ(sum(split), 90u);
+  EXPECT_EQ(nesting.end_span({2, 0, 100, 150, Category::rest}, &split), 50u);  // none of it is left for the next
 }
 
 TEST(Nesting, splits_a_step_without_children) {

@@ -25,16 +25,36 @@ TEST(Places, AreTheRanksInsideTheSameSpans) {
   EXPECT_THAT(places[0].ranks, ElementsAre(0, 2, 3));
   EXPECT_EQ(places[0].shortest_s, 1);
   EXPECT_EQ(places[0].longest_s, 3);
-  EXPECT_FALSE(places[0].stands_apart);
+  EXPECT_EQ(places[0].mark, Mark::none);
   EXPECT_THAT(places[1].ranks, ElementsAre(1));
-  EXPECT_TRUE(places[1].stands_apart);
+  EXPECT_EQ(places[1].mark, Mark::apart);
 }
 
-TEST(Places, OfEqualNumbersStandApartNowhere) {
-  const auto places = find_places({rank_in(0, {{"a", 1}}), rank_in(1, {{"b", 1}})});
+TEST(Places, OfEqualNumbersAreMarkedWhereRanksHaveBeenForLongest) {
+  const auto places = find_places({rank_in(0, {{"a", 1}}), rank_in(1, {{"b", 1.5}}), rank_in(2, {{"c", 0.5}})});
+  ASSERT_EQ(places.size(), 3u);
+  EXPECT_EQ(places[0].mark, Mark::none);
+  EXPECT_EQ(places[1].mark, Mark::here_first);
+  EXPECT_EQ(places[2].mark, Mark::none);
+}
+
+TEST(Places, OfEqualNumbersAreMarkedWhereAnIterationIsBehind) {
+  auto first = rank_in(0, {{"a", 30}}), second = rank_in(1, {{"b", 10}});
+  first.iteration = 8;
+  second.iteration = 7;
+  const auto places = find_places({first, second});
   ASSERT_EQ(places.size(), 2u);
-  EXPECT_FALSE(places[0].stands_apart);
-  EXPECT_FALSE(places[1].stands_apart);
+  EXPECT_EQ(places[0].mark, Mark::none);
+  EXPECT_EQ(places[1].mark, Mark::behind);
+}
+
+TEST(Places, ThatAreFewerStandApartEvenFromTwoThatAreEquallyFull) {
+  const auto places = find_places({rank_in(0, {{"a", 1}}), rank_in(1, {{"a", 1}}), rank_in(2, {{"b", 9}}),
+                                   rank_in(3, {{"b", 9}}), rank_in(4, {{"c", 1}})});
+  ASSERT_EQ(places.size(), 3u);
+  EXPECT_EQ(places[0].mark, Mark::none);
+  EXPECT_EQ(places[1].mark, Mark::none);
+  EXPECT_EQ(places[2].mark, Mark::apart);
 }
 
 TEST(Places, OfTheDeadAreTheirOwnAndComeLast) {
@@ -42,9 +62,9 @@ TEST(Places, OfTheDeadAreTheirOwnAndComeLast) {
       find_places({rank_in(0, {{"a", 1}}, false), rank_in(1, {{"a", 1}}, false), rank_in(2, {{"a", 1}})});
   ASSERT_EQ(places.size(), 2u);
   EXPECT_TRUE(places[0].is_alive);
-  EXPECT_FALSE(places[0].stands_apart);
+  EXPECT_EQ(places[0].mark, Mark::none);
   EXPECT_FALSE(places[1].is_alive);
-  EXPECT_TRUE(places[1].stands_apart);
+  EXPECT_EQ(places[1].mark, Mark::dead);
 }
 
 TEST(Places, SpanTheIterationsOfTheirRanks) {
@@ -59,6 +79,34 @@ TEST(Places, SpanTheIterationsOfTheirRanks) {
 }
 
 TEST(Places, OfNoRanksAreNone) { EXPECT_TRUE(find_places({}).empty()); }
+
+trace::ProcessState process(int rank, int pid, bool is_alive, std::optional<int> fork_count, std::int64_t start) {
+  trace::ProcessState state = rank_in(rank, {}, is_alive);
+  state.pid = pid;
+  state.fork_count = fork_count;
+  state.start_unix_ns = start;
+  return state;
+}
+
+std::vector<int> pids_of(const std::vector<trace::ProcessState>& processes) {
+  std::vector<int> pids;
+  for (const auto& process : processes) pids.push_back(process.pid);
+  return pids;
+}
+
+TEST(Processes, OfARankAreRepresentedByTheLivingThenTheFewestForksThenTheNewest) {
+  const Ranks ranks = choose_processes({process(1, 10, false, 0, 500), process(1, 11, true, 0, 100),
+                                        process(1, 12, true, 1, 300), process(1, 13, true, 0, 200),
+                                        process(0, 20, true, std::nullopt, 400), process(0, 21, true, 2, 300)});
+  EXPECT_THAT(pids_of(ranks.standing), ElementsAre(21, 13));
+  EXPECT_THAT(pids_of(ranks.dead), ElementsAre(10));
+}
+
+TEST(Processes, OfARankThatAreAllDeadAreRepresentedByTheNewest) {
+  const Ranks ranks = choose_processes({process(3, 10, false, 0, 100), process(3, 11, false, 0, 200)});
+  EXPECT_THAT(pids_of(ranks.standing), ElementsAre(11));
+  EXPECT_THAT(pids_of(ranks.dead), ElementsAre(10));
+}
 
 TEST(Folded, RanksInARowAreARange) {
   EXPECT_EQ(folded({}), "");

@@ -2,6 +2,7 @@
 #include "src/base/file.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -20,6 +21,22 @@ TEST(File, IsReadWhole) {
 
 TEST(File, OfTheKernelHasContentThoughItsSizeIsZero) {
   EXPECT_THAT(read_file("/proc/self/stat"), testing::Optional(testing::HasSubstr("(")));
+}
+
+TEST(File, IsReadUpToALimit) {
+  const std::string path = testing::TempDir() + "lens_file_test", content(100'000, 'x');
+  std::ofstream{path, std::ios::binary} << content;
+  EXPECT_EQ(read_file(path), content);
+  EXPECT_EQ(read_file(path, 50'000), content.substr(0, 50'000));
+  std::filesystem::remove(path);
+}
+
+TEST(File, IsNoPipeAndNoDevice) {
+  const std::string path = testing::TempDir() + "lens_pipe_test";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(read_file(path), std::nullopt) << "nobody writes to it";
+  EXPECT_EQ(read_file("/dev/zero"), std::nullopt);
+  std::filesystem::remove(path);
 }
 
 TEST(File, ThatCannotBeReadGivesNothing) {

@@ -27,6 +27,14 @@ TEST(Text, JoinPutsTheSeparatorBetween) {
 
 TEST(Text, LowerChangesAsciiLettersOnly) { EXPECT_EQ(lower("Per_Step-Ä9"), "per_step-Ä9"); }
 
+TEST(Text, UpperChangesAsciiLettersOnly) { EXPECT_EQ(upper("Per_Step-ä9"), "PER_STEP-ä9"); }
+
+TEST(Text, CountedIsOneThingOrSeveral) {
+  EXPECT_EQ(counted(0, "span"), "0 spans");
+  EXPECT_EQ(counted(1, "span"), "1 span");
+  EXPECT_EQ(counted(2, "log record"), "2 log records");
+}
+
 TEST(Text, PercentEscapesAreDecoded) {
   EXPECT_EQ(percent_decoded("a%2Cb%3dc%25"), "a,b=c%");
   EXPECT_EQ(percent_decoded("plain"), "plain");

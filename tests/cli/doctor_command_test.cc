@@ -2,14 +2,21 @@
 // `lens doctor` in environments that are right and wrong, and with collectors that are.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "lens/telemetry.h"
+#include "src/setup/plan.h"
+#include "tests/cli/standing_ranks.h"
 #include "tests/cli/trace_to_send.h"
 #include "tests/export/certificates.h"
 #include "tests/export/grpc_peer.h"
 #include "tests/export/loopback.h"
 #include "tests/support/environment.h"
+#include "tests/support/refused_locks.h"
 
 namespace lens::tests {
 namespace {
@@ -29,9 +36,9 @@ class DoctorCommand : public testing::Test {
     environment.set("NEMO_LENS_RUN_ID", "run");
   }
 
-  json examine(std::vector<std::string> options = {"--offline"}) {
+  json examine(std::vector<std::string> options = {"--offline"}, void (*in_child)() = nullptr) {
     options.insert(options.begin(), {"doctor", "--json"});
-    LensProcess lens(directory, options);
+    LensProcess lens(directory, options, in_child);
     exit_code = lens.wait();
     EXPECT_EQ(lens.errors(), "");
     return json::parse(lens.output());
@@ -92,6 +99,101 @@ TEST_F(DoctorCommand, says_that_a_program_of_another_prefix_is_meant) {
   EXPECT_EQ(exit_code, 1);
 }
 
+TEST_F(DoctorCommand, says_that_no_spans_are_recorded_and_why) {
+  const std::pair<const char*, const char*> reasons[] = {
+      {"NEMO_LENS_TRACES_ENABLED", "0"}, {"OTEL_TRACES_EXPORTER", "none"}, {"OTEL_TRACES_SAMPLER", "always_off"}};
+  for (const auto& [name, value] : reasons) {
+    environment.set(name, value);
+    const json examination = examine();
+    EXPECT_EQ(exit_code, 1) << name;
+    EXPECT_THAT(problems(examination), HasSubstr("no spans are recorded: ")) << name;
+    EXPECT_EQ(examination["process"]["groups"], json::array()) << name;
+    environment.unset(name);
+  }
+  environment.set("TRACEPARENT", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00");
+  EXPECT_THAT(problems(examine()), HasSubstr("TRACEPARENT names is not sampled"));
+}
+
+// Contract: 5.launcher-malformed
+TEST_F(DoctorCommand, says_what_is_wrong_with_a_launchers_context) {
+  environment.set("TRACEPARENT", "4bf92f3577b34da6a3ce929d0e0e4736");
+  EXPECT_THAT(problems(examine()), HasSubstr("TRACEPARENT is passed over: it is not version-trace id-"));
+  EXPECT_EQ(exit_code, 1);
+}
+
+TEST_F(DoctorCommand, gives_ranks_that_a_script_starts_the_run_id_of_the_scripts_launcher) {
+  environment.unset("NEMO_LENS_RUN_ID");
+  environment.set("LOCAL_WORLD_SIZE", "2");
+  environment.set("WORLD_SIZE", "2");
+  std::set<std::string> ids;
+  for (const char* rank : {"0", "1"}) {
+    environment.set("RANK", rank);
+    const auto file = directory.path() / rank;
+    const std::string script =
+        std::string(LENS_PROGRAM) + " doctor --offline --json > " + file.string() + " 2>&1; exit 0";
+    ASSERT_EQ(std::system(script.c_str()), 0);
+    ids.insert(json::parse(directory.read(rank))["process"]["run_id"]);
+  }
+  EXPECT_EQ(ids.size(), 1u);
+}
+
+TEST_F(DoctorCommand, names_no_run_where_each_process_is_one_of_its_own) {
+  environment.unset("NEMO_LENS_RUN_ID");
+  environment.set("NEMO_LENS_EXPORTER", "file");
+  EXPECT_TRUE(examine()["process"]["run_id"].is_null());
+  EXPECT_EQ(examine()["process"]["file_dir"], "lens/<run id>");
+  EXPECT_THAT(text(), AllOf(HasSubstr("run       of each process its own"), HasSubstr("NEMO_LENS_RUN_ID")));
+  environment.set("SLURM_JOB_ID", "42");
+  EXPECT_EQ(examine()["process"]["run_id"], "42");
+  EXPECT_EQ(examine()["process"]["file_dir"], "lens/42");
+}
+
+// Contract: 3.run-id-rendezvous
+TEST_F(DoctorCommand, gives_ranks_in_containers_of_their_own_the_run_id_of_their_rendezvous) {
+  environment.unset("NEMO_LENS_RUN_ID");
+  const std::string in_container = "unshare --pid --fork --mount-proc ";
+  if (std::system((in_container + "true 2> /dev/null").c_str()) != 0)
+    GTEST_SKIP() << "a container needs the right to make process namespaces";
+  const auto run_id = [&] {
+    const std::string doctor = in_container + LENS_PROGRAM + " doctor --offline --json > ";
+    EXPECT_EQ(std::system((doctor + (directory.path() / "found").string() + " 2>&1; exit 0").c_str()), 0);
+    return json::parse(directory.read("found"))["process"]["run_id"].get<std::string>();
+  };
+  environment.set("RANK", "1");
+  environment.set("WORLD_SIZE", "2");
+  environment.set("MASTER_ADDR", "127.0.0.1");
+  environment.set("MASTER_PORT", "29500");
+  EXPECT_EQ(run_id(), run_id());
+}
+
+// Contract: 2.to-env
+TEST_F(DoctorCommand, is_in_the_run_of_the_process_that_spawns_it_with_its_variables) {
+  environment.unset("NEMO_LENS_RUN_ID");
+  environment.set("NEMO_LENS_EXPORTER", "none");
+  const Config config = Config::from_env();
+  const auto spawn = [&] {
+    for (const auto& [name, value] : config.to_env()) environment.set(name.c_str(), value.c_str());
+    return examine()["process"]["run_id"];
+  };
+  EXPECT_EQ(spawn(), setup::make_plan(config, Rank::from_env()).run_id);
+
+  environment.unset("NEMO_LENS_RUN_ID");
+  environment.set("MASTER_ADDR", "node-a");
+  const Rank known_to_the_program{.rank = 3, .world_size = 4};
+  auto telemetry = setup_telemetry(config, known_to_the_program);
+  EXPECT_EQ(spawn(), setup::make_plan(config, known_to_the_program).run_id);
+}
+
+// Contract: 2.batch-script
+TEST_F(DoctorCommand, sees_no_launcher_in_a_batch_script) {
+  for (const auto& [name, value] : {std::pair{"SLURM_JOB_ID", "42"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}})
+    environment.set(name, value);
+  const json process = examine()["process"];
+  EXPECT_EQ(process["world_size"], 1);
+  EXPECT_EQ(process["exports"], true) << "by the default strategy, the last rank of the world does";
+  EXPECT_EQ(process["rank_source"], "no launcher started it");
+}
+
 TEST_F(DoctorCommand, says_what_set_up_would_throw) {
   environment.set("NEMO_LENS_SPAN_GROUPS", "step,nothing");
   EXPECT_THAT(problems(examine()), AllOf(HasSubstr("set-up would throw"), HasSubstr("nothing"), HasSubstr("per_step")));
@@ -140,13 +242,87 @@ TEST_F(DoctorCommand, finds_a_directory_that_cannot_be_written) {
   const json examination = examine({});
   EXPECT_EQ(exit_code, 1);
   EXPECT_THAT(problems(examination), AllOf(HasSubstr("cannot be written"), HasSubstr("NEMO_LENS_FILE_DIR")));
-  EXPECT_FALSE(examination.contains("probe"));
+  EXPECT_FALSE(examination.contains("probes"));
+}
+
+// Where nothing can be made, not even by root.
+TEST_F(DoctorCommand, finds_places_where_no_directory_can_be_made) {
+  environment.set("NEMO_LENS_SHM_DIR", "/proc/rings");
+  environment.set("NEMO_LENS_SPOOL_DIR", "/proc/spool");
+  EXPECT_THAT(problems(examine()),
+              AllOf(HasSubstr("the spool /proc/spool cannot be written"), HasSubstr("NEMO_LENS_SPOOL_DIR"),
+                    HasSubstr("rings find no place in shared memory: /proc: "), HasSubstr("NEMO_LENS_SHM_DIR")));
+  environment.set("NEMO_LENS_EXPORTER", "file");
+  environment.set("NEMO_LENS_FILE_DIR", "/proc/traces");
+  const json examination = examine();
+  EXPECT_THAT(problems(examination), AllOf(HasSubstr("/proc/traces cannot be written"), Not(HasSubstr("spool"))));
+  EXPECT_EQ(exit_code, 1);
+}
+
+TEST_F(DoctorCommand, finds_a_place_for_rings_that_others_can_write_to_and_one_below_nothing) {
+  const auto open_to_all = directory.path() / "rings";
+  std::filesystem::create_directory(open_to_all);
+  std::filesystem::permissions(open_to_all, std::filesystem::perms::all);
+  environment.set("NEMO_LENS_SHM_DIR", open_to_all.c_str());
+  EXPECT_THAT(problems(examine()), HasSubstr("others may write to it"));
+  environment.set("NEMO_LENS_SHM_DIR", (directory.path() / "no/rings").c_str());
+  EXPECT_THAT(problems(examine()), HasSubstr("there is no directory"));
+  environment.set("NEMO_LENS_SHM_DIR", "");
+  const json examination = examine();
+  EXPECT_EQ(exit_code, 0) << problems(examination);
+  EXPECT_EQ(examination["process"]["shm_dir"], nullptr);
+}
+
+TEST_F(DoctorCommand, finds_a_spool_that_holds_too_little_and_one_that_nobody_has_named) {
+  environment.set("NEMO_LENS_SPOOL_SIZE", "1000");
+  EXPECT_THAT(problems(examine()), AllOf(HasSubstr("may hold 1000 bytes"), HasSubstr("NEMO_LENS_SPOOL_SIZE")));
+  environment.set("NEMO_LENS_SPOOL_SIZE", "1000000TiB");
+  EXPECT_THAT(problems(examine()), HasSubstr("its file system has room for"));
+  environment.set("NEMO_LENS_SPOOL_SIZE", "0");
+  EXPECT_THAT(text(), HasSubstr("spool     none"));
+  EXPECT_EQ(exit_code, 0);
+  environment.unset("NEMO_LENS_SPOOL_SIZE");
+  environment.unset("HOME");
+  environment.unset("XDG_STATE_HOME");
+  EXPECT_THAT(problems(examine()), HasSubstr("there is no spool, as HOME is not set"));
+}
+
+// As Lustre's mounts without locks answer it, the kernel does here.
+TEST_F(DoctorCommand, finds_a_spool_without_locks) {
+  if (prctl(PR_GET_SECCOMP) < 0) GTEST_SKIP() << "this kernel filters no system calls";
+  environment.set("NEMO_LENS_SPOOL_DIR", (directory.path() / "spool").c_str());
+  EXPECT_THAT(problems(examine()), Not(HasSubstr("no locks")));
+  const json examination = examine({"--offline"}, refuse_locks);
+  EXPECT_EQ(exit_code, 1);
+  EXPECT_THAT(problems(examination), AllOf(HasSubstr("has no locks (Function not implemented)"),
+                                           HasSubstr("set NEMO_LENS_SPOOL_DIR to another file system")));
+  EXPECT_FALSE(std::filesystem::exists(directory.path() / "spool"));
+}
+
+TEST_F(DoctorCommand, leaves_nothing_where_it_has_looked) {
+  const TemporaryDirectory places;
+  const std::pair<const char*, const char*> variables[] = {{"NEMO_LENS_SPOOL_DIR", "spool/of/mine"},
+                                                           {"NEMO_LENS_SHM_DIR", "rings"}};
+  for (const auto& [name, place] : variables) environment.set(name, (places.path() / place).c_str());
+  const json examination = examine();
+  EXPECT_EQ(exit_code, 0) << problems(examination);
+  EXPECT_TRUE(std::filesystem::is_empty(places.path()));
 }
 
 TEST_F(DoctorCommand, keeps_credentials_to_itself) {
   environment.set("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20hidden,tenant=hidden");
-  EXPECT_THAT(text({"--offline", "--all"}), AllOf(HasSubstr("authorization=…,tenant=…"), Not(HasSubstr("hidden"))));
+  environment.set("OTEL_RESOURCE_ATTRIBUTES", "owner=me@here");
+  environment.set("http_proxy", "http://user:hidden@127.0.0.1:1");
+  environment.unset("no_proxy");
+  EXPECT_THAT(text({"--offline", "--all"}),
+              AllOf(HasSubstr("authorization=…,tenant=…"), HasSubstr("http://…@127.0.0.1:1"),
+                    HasSubstr("owner=me@here"), Not(HasSubstr("hidden"))));
   EXPECT_THAT(examine().dump(), Not(HasSubstr("hidden")));
+  environment.unset("http_proxy");
+  environment.set("OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:hidden/hidden@127.0.0.1:1");
+  const json probed = examine({});
+  EXPECT_THAT(problems(probed), HasSubstr("http://…@127.0.0.1:1"));
+  EXPECT_THAT(probed.dump(), Not(HasSubstr("hidden")));
 }
 
 class DoctorProbe : public DoctorCommand {
@@ -155,8 +331,9 @@ class DoctorProbe : public DoctorCommand {
     environment.set("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.c_str());
     environment.set("OTEL_EXPORTER_OTLP_PROTOCOL", protocol);
     const json examination = examine({});
-    EXPECT_EQ(exit_code, examination["probe"]["taken"] ? 0 : 1) << problems(examination);
-    return examination["probe"];
+    EXPECT_EQ(examination["probes"].size(), 1u);
+    EXPECT_EQ(exit_code, examination["probes"][0]["taken"] ? 0 : 1) << problems(examination);
+    return examination["probes"][0];
   }
   json probe_http(int status) {
     HttpPeer peer([&](int, const HttpRequest&) { return answer(status); });
@@ -187,9 +364,85 @@ TEST_F(DoctorProbe, tells_a_wrong_host_from_a_wrong_port_and_from_silence) {
   environment.set("OTEL_EXPORTER_OTLP_TIMEOUT", "100");
   const json silent = probe("http://127.0.0.1:" + std::to_string(hole.port()), "http/json");
   EXPECT_EQ(silent["cause"], "timeout");
-  EXPECT_THAT(std::string(silent["remedy"]), HasSubstr("within 100 ms"));
+  EXPECT_THAT(std::string(silent["remedy"]),
+              AllOf(HasSubstr("no connection came within 100 ms"), HasSubstr("firewall")));
+  HttpPeer busy([](int, const HttpRequest&) { return hang(); });
+  const json unanswered = probe(busy.url(), "http/protobuf");
+  EXPECT_EQ(unanswered["cause"], "timeout");
+  EXPECT_THAT(std::string(unanswered["remedy"]), HasSubstr("no answer came within 100 ms"));
 }
 
+TEST_F(DoctorProbe, shows_the_proxy_that_stands_before_the_collector) {
+  environment.set("http_proxy", ("http://user:hidden@127.0.0.1:" + std::to_string(free_port())).c_str());
+  environment.set("no_proxy", "example.com, .internal,10.0.0.7");
+  const json probed = probe("http://collector.test:4318", "http/protobuf");
+  EXPECT_EQ(probed["proxy"]["variable"], "http_proxy");
+  EXPECT_THAT(std::string(probed["remedy"]), HasSubstr("http_proxy has it go through the proxy http://…@127.0.0.1:"));
+  EXPECT_THAT(probed.dump(), Not(HasSubstr("hidden")));
+  EXPECT_THAT(text({}), HasSubstr("through the proxy http://…@127.0.0.1:"));
+  HttpPeer peer(accept_all);
+  environment.set("no_proxy", "localhost,127.0.0.1");
+  const json past_it = probe(peer.url(), "http/protobuf");
+  EXPECT_TRUE(past_it["taken"]);
+  EXPECT_EQ(past_it["proxy"], nullptr);
+}
+
+TEST_F(DoctorProbe, shows_no_credentials_of_a_proxy_that_cannot_be_used) {
+  environment.unset("no_proxy");
+  for (const char* url :
+       {"http://user:hid@den@127.0.0.1:1", "http://user:hid/den@127.0.0.1:1", "http://user:hid#den@127.0.0.1:1",
+        "http://user:hid den@127.0.0.1:1", "http://user:hid@127.0.0.1:99999", "socks9://user:hid@127.0.0.1:1",
+        "htp://user:hid@127.0.0.1:1"}) {
+    SCOPED_TRACE(url);
+    environment.set("http_proxy", url);
+    const json probed = probe("http://127.0.0.1:9", "http/protobuf");
+    EXPECT_THAT(std::string(probed["message"]), testing::StartsWith("cannot reach the proxy "));
+    for (const std::string& shown : {examine({}).dump(), text({}), text({"--all"})}) {
+      EXPECT_THAT(shown, Not(HasSubstr("hid")));
+      EXPECT_THAT(shown, Not(HasSubstr("den@")));
+    }
+  }
+}
+
+// Of networks, too: it is libcurl that is asked.
+// Contract: 7.proxy
+TEST_F(DoctorProbe, tells_the_proxy_that_libcurl_takes) {
+  HttpPeer peer(accept_all);
+  environment.set("http_proxy", "http://127.0.0.1:1");
+  for (const char* exceptions :
+       {"127.0.0.1", "example.com, 127.0.0.0/8", "127.0.0.1/32", "10.0.0.0/8,127.0.0.1", "*"}) {
+    environment.set("no_proxy", exceptions);
+    const json probed = probe(peer.url(), "http/protobuf");
+    EXPECT_EQ(probed["proxy"], nullptr) << exceptions;
+    EXPECT_EQ(probed["taken"], true) << exceptions;
+  }
+  for (const char* exceptions : {"", "example.com, 10.0.0.0/8", "127.0.0.2/31,localhost", "27.0.0.1"}) {
+    environment.set("no_proxy", exceptions);
+    const json probed = probe(peer.url(), "http/protobuf");
+    EXPECT_EQ(probed["proxy"]["url"], "http://127.0.0.1:1") << exceptions;
+    EXPECT_EQ(probed["taken"], false) << exceptions;
+  }
+  EXPECT_EQ(peer.connections(), 5);
+}
+
+TEST_F(DoctorProbe, tells_by_which_variable_libcurl_takes_a_proxy) {
+  environment.set("no_proxy", "localhost");
+  environment.set("http_proxy", "127.0.0.1:1");
+  const std::string plain = "http://127.0.0.1:" + std::to_string(free_port()), tls = "https" + plain.substr(4);
+  EXPECT_EQ(probe(plain, "http/protobuf")["proxy"]["variable"], "http_proxy");
+  EXPECT_EQ(probe(tls, "http/protobuf")["proxy"], nullptr);
+  environment.set("HTTPS_PROXY", "127.0.0.1:2");
+  EXPECT_EQ(probe(tls, "http/protobuf")["proxy"], json({{"variable", "HTTPS_PROXY"}, {"url", "127.0.0.1:2"}}));
+  environment.unset("HTTPS_PROXY");
+  environment.set("all_proxy", "socks5://127.0.0.1:3");
+  EXPECT_EQ(probe(tls, "http/protobuf")["proxy"], json({{"variable", "all_proxy"}, {"url", "socks5://127.0.0.1:3"}}));
+  environment.unset("all_proxy");
+  const json socket = probe("unix:" + directory.path().string() + "/no.sock", "http/protobuf");
+  EXPECT_EQ(socket["proxy"], nullptr) << "there is none before a socket";
+  EXPECT_THAT(socket.dump(), Not(HasSubstr("127.0.0.1:1")));
+}
+
+// Contract: 7.wrong-protocol
 TEST_F(DoctorProbe, names_the_protocol_that_the_port_speaks) {
   GrpcPeer grpc([](int, const GrpcRequest&) { return GrpcAnswer{}; });
   const json to_grpc = probe("http://127.0.0.1:" + std::to_string(grpc.port()), "http/protobuf");
@@ -227,10 +480,56 @@ TEST_F(DoctorProbe, explains_tls) {
   environment.set("OTEL_EXPORTER_OTLP_CERTIFICATE", certificates.path("missing.pem").c_str());
   EXPECT_EQ(probe(url, "grpc")["cause"], "tls");
   environment.set("OTEL_EXPORTER_OTLP_CERTIFICATE", certificates.path("ca.pem").c_str());
-  EXPECT_EQ(probe(url, "grpc")["taken"], false);  // it wants to see a certificate
+  const json without = probe(url, "grpc");
+  EXPECT_EQ(without["cause"], "tls");
+  EXPECT_THAT(std::string(without["message"]), HasSubstr("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE"));
+  for (const char* protocol : {"grpc", "http/protobuf"}) {
+    const json plain_to_tls = probe("http://127.0.0.1:" + std::to_string(peer.port()), protocol);
+    EXPECT_EQ(plain_to_tls["cause"], "tls");
+    EXPECT_THAT(std::string(plain_to_tls["message"]), HasSubstr("write https://"));
+  }
   environment.set("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", certificates.path("client.pem").c_str());
   environment.set("OTEL_EXPORTER_OTLP_CLIENT_KEY", certificates.path("client.key").c_str());
   EXPECT_EQ(probe(url, "grpc")["taken"], true);
+}
+
+TEST_F(DoctorProbe, names_the_socket_that_nobody_listens_on) {
+  const json probed = probe("unix:/nowhere/collector.sock", "grpc");
+  EXPECT_EQ(probed["cause"], "connection");
+  EXPECT_EQ(probed["message"], "cannot reach unix:/nowhere/collector.sock: No such file or directory");
+}
+
+TEST_F(DoctorProbe, asks_the_endpoints_that_other_signals_have_of_their_own) {
+  HttpPeer spans(accept_all);
+  HttpPeer metrics([](int, const HttpRequest&) { return answer(401); });
+  environment.set("OTEL_EXPORTER_OTLP_ENDPOINT", spans.url().c_str());
+  environment.set("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf");
+  environment.set("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", (metrics.url() + "/m").c_str());
+  environment.set("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", "http://127.0.0.1:1/logs");
+  const json examination = examine({});
+  EXPECT_EQ(exit_code, 1);
+  ASSERT_EQ(examination["probes"].size(), 2u) << "logs are off";
+  EXPECT_EQ(examination["probes"][0]["taken"], true);
+  EXPECT_EQ(examination["probes"][1]["signal"], "metrics");
+  EXPECT_EQ(examination["probes"][1]["cause"], "credentials");
+  EXPECT_EQ(metrics.requests().at(0).path, "/m");
+  EXPECT_EQ(metrics.requests().at(0).body, "");
+  EXPECT_THAT(problems(examination), HasSubstr("data points were not taken"));
+  EXPECT_THAT(text({}), HasSubstr("An empty request of metrics, sent to " + metrics.url() + "/m"));
+}
+
+TEST_F(DoctorProbe, says_once_what_is_wrong_for_every_signal) {
+  HttpPeer peer([](int, const HttpRequest&) { return answer(401); });
+  environment.set("NEMO_LENS_LOGS_ENABLED", "1");
+  environment.set("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf");
+  for (const char* signal : {"TRACES", "METRICS", "LOGS"})
+    environment.set(("OTEL_EXPORTER_OTLP_" + std::string(signal) + "_ENDPOINT").c_str(),
+                    (peer.url() + "/of/" + signal).c_str());
+  const json examination = examine({});
+  EXPECT_EQ(examination["probes"].size(), 3u);
+  ASSERT_EQ(examination["problems"].size(), 1u) << problems(examination);
+  EXPECT_THAT(problems(examination), AllOf(HasSubstr("a span, data points, log records were not taken"),
+                                           HasSubstr("OTEL_EXPORTER_OTLP_HEADERS")));
 }
 
 TEST_F(DoctorCommand, lists_groups_that_were_enabled_and_never_hit) {
@@ -240,6 +539,33 @@ TEST_F(DoctorCommand, lists_groups_that_were_enabled_and_never_hit) {
   EXPECT_THAT(groups["never_hit"], Contains("load_checkpoint"));
   EXPECT_THAT(groups["hit"], Not(Contains("load_checkpoint")));
   EXPECT_EQ(exit_code, 0);
+}
+
+TEST_F(DoctorCommand, tells_groups_of_spans_that_have_names_of_the_programs_own) {
+  StandingRanks ranks(directory, {{"my own"}, {"my own"}});
+  ranks.end(0, SIGTERM);
+  ranks.end(1, SIGTERM);
+  environment.set("NEMO_LENS_ENABLED", "1");  // the ranks' environment is gone, and took this along
+  const std::string traces = directory.path() / "traces";
+  const json groups = examine({"--offline", "--trace", traces})["groups"];
+  EXPECT_EQ(groups["hit"], json::array({"step"}));
+  EXPECT_THAT(groups["never_hit"], Contains("evaluate"));
+  EXPECT_EQ(groups["unknown"], json::array());
+  EXPECT_EQ(exit_code, 0);
+  EXPECT_THAT(text({"--offline", "--trace", traces}), Not(HasSubstr("not known")));
+}
+
+TEST_F(DoctorCommand, says_so_where_the_groups_of_a_killed_rank_are_not_known) {
+  StandingRanks ranks(directory, {{"my own"}});
+  ranks.end(0, SIGKILL);
+  LensProcess recover(directory, {"recover", "standing", "--shm-dir", directory.path() / "rings"});
+  EXPECT_EQ(recover.wait(), 0) << recover.errors();
+  environment.set("NEMO_LENS_SPAN_GROUPS", "step,job");
+  const std::vector<std::string> options{"--offline", "--trace", directory.path() / "traces"};
+  const json groups = examine(options)["groups"];
+  EXPECT_EQ(groups["never_hit"], json::array());
+  EXPECT_EQ(groups["unknown"], json::array({"job", "step"}));
+  EXPECT_THAT(text(options), HasSubstr("not known  job, step: "));
 }
 
 TEST_F(DoctorCommand, refuses_wrong_usage) {

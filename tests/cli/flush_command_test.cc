@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "src/export/spool.h"
 #include "tests/cli/trace_to_send.h"
 #include "tests/export/loopback.h"
@@ -46,13 +48,48 @@ TEST_F(FlushCommand, sends_what_every_run_left) {
   EXPECT_THAT(again.output(), HasSubstr("nothing to send"));
 }
 
+// Contract: 6.logs-spool
+TEST_F(FlushCommand, sends_log_records_to_their_own_place) {
+  spool("run1", 0, 2);
+  const std::string record = bytes_field(1, bytes_field(2, bytes_field(2, bytes_field(3, "loss is not finite"))));
+  EXPECT_TRUE(spool_of("run1").add(record, 1, Signal::logs));
+  HttpPeer peer(accept_all);
+  LensProcess lens(directory, flush_to(peer.url()));
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_THAT(lens.output(), HasSubstr(peer.url() + "/v1/traces took 2 spans\n"));
+  EXPECT_THAT(lens.output(), HasSubstr(peer.url() + "/v1/logs took 1 log record\n"));
+  const auto requests = peer.requests();
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[1].path, "/v1/logs");
+  EXPECT_EQ(requests[1].body, record);
+  EXPECT_EQ(spool_of("run1").contents(Signal::logs).requests, 0u);
+}
+
 TEST_F(FlushCommand, keeps_what_cannot_be_sent) {
   spool("run1", 0, 2);
   LensProcess lens(directory, flush_to("http://127.0.0.1:" + std::to_string(free_port()), {"--retry-for", "0"}));
   EXPECT_EQ(lens.wait(), 1);
   EXPECT_THAT(lens.errors(), HasSubstr("cannot reach"));
   EXPECT_THAT(lens.output(), HasSubstr("2 spans wait in spool"));
-  EXPECT_EQ(spool_of("run1").contents().spans, 2u);
+  EXPECT_EQ(spool_of("run1").contents().items, 2u);
+}
+
+TEST_F(FlushCommand, goes_on_within_a_request_that_went_in_parts) {
+  EXPECT_TRUE(spool_of("run1").add(envelope_of("run1").request(spans_of("s", 0, 8, 10'000)), 8));
+  std::atomic<int> taken = 0;
+  HttpPeer peer([&](int, const HttpRequest& request) {
+    if (std::stoul(request.headers.at("content-length")) > 25'000) return answer(413);
+    return answer(taken++ == 2 ? 401 : 200);
+  });
+  LensProcess stopped(directory, flush_to(peer.url()));
+  EXPECT_EQ(stopped.wait(), 1);
+  EXPECT_THAT(stopped.output(), testing::AllOf(HasSubstr("took 4 spans"), HasSubstr("4 spans wait in")));
+  const std::size_t before = peer.requests().size();
+  EXPECT_EQ(spool_of("run1").contents().items, 4u) << "of the run, as before";
+  LensProcess next(directory, flush_to(peer.url()));
+  EXPECT_EQ(next.wait(), 0);
+  EXPECT_EQ(spans_in(peer.requests().at(before).body), names_of("run1", "s", 4, 4));
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path() / "spool"));
 }
 
 TEST_F(FlushCommand, keeps_everything_where_the_credentials_are_wrong) {
@@ -61,7 +98,7 @@ TEST_F(FlushCommand, keeps_everything_where_the_credentials_are_wrong) {
   LensProcess lens(directory, flush_to(peer.url()));
   EXPECT_EQ(lens.wait(), 1);
   EXPECT_THAT(lens.errors(), HasSubstr("OTEL_EXPORTER_OTLP_HEADERS"));
-  EXPECT_EQ(spool_of("run1").contents().spans, 2u);
+  EXPECT_EQ(spool_of("run1").contents().items, 2u);
 }
 
 TEST_F(FlushCommand, drops_what_is_refused_when_others_are_taken) {
@@ -94,7 +131,7 @@ TEST_F(FlushCommand, removes_and_reports_what_is_damaged) {
   HttpPeer peer(accept_all);
   LensProcess lens(directory, flush_to(peer.url()));
   EXPECT_EQ(lens.wait(), 0);
-  EXPECT_THAT(lens.errors(), HasSubstr("is damaged, and removed from the spool"));
+  EXPECT_THAT(lens.errors(), HasSubstr("is damaged: 2 of its 2 spans are lost"));
 }
 
 TEST_F(FlushCommand, finds_the_spool_that_the_environment_names) {

@@ -18,8 +18,9 @@ namespace lens::tests {
 
 class LensProcess {
  public:
-  /// Starts it in `directory`, where its output goes to the files stdout and stderr.
-  LensProcess(const TemporaryDirectory& directory, std::vector<std::string> arguments) : directory_(directory) {
+  /// Starts it in `directory`, where its output goes to the files stdout and stderr. `in_child` is called before.
+  LensProcess(const TemporaryDirectory& directory, std::vector<std::string> arguments, void (*in_child)() = nullptr)
+      : directory_(directory) {
     arguments.insert(arguments.begin(), LENS_PROGRAM);
     std::vector<char*> pointers;
     for (std::string& argument : arguments) pointers.push_back(argument.data());
@@ -29,6 +30,7 @@ class LensProcess {
     if (chdir(directory.path().c_str()) != 0) _exit(99);
     redirect("stdout", STDOUT_FILENO);
     redirect("stderr", STDERR_FILENO);
+    if (in_child) in_child();
     execv(LENS_PROGRAM, pointers.data());
     _exit(99);
   }

@@ -52,6 +52,24 @@ TEST_F(RunCommand, starts_every_rank_with_its_number_and_prefixes_its_lines) {
   EXPECT_FALSE(run_file().contains("failed_rank"));
 }
 
+// Contract: 2.nested-launchers
+TEST_F(RunCommand, leaves_the_ranks_to_a_launcher_that_it_starts) {
+  if (std::system("command -v mpirun > /dev/null") != 0) GTEST_SKIP() << "there is no mpirun";
+  const std::string mpirun =
+      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 exec mpirun --oversubscribe -n 3 ";
+  const std::string doctor =
+      std::string("sh -c '") + LENS_PROGRAM + " doctor --offline --json > found$OMPI_COMM_WORLD_RANK; true'";
+  LensProcess lens(directory, script(1, mpirun + doctor));
+  EXPECT_EQ(lens.wait(), 0) << lens.errors();
+  for (int rank = 0; rank < 3; ++rank) {
+    const auto process = nlohmann::json::parse(directory.read("found" + std::to_string(rank)))["process"];
+    EXPECT_EQ(process["rank"], rank);
+    EXPECT_EQ(process["world_size"], 3);
+    EXPECT_EQ(process["local_rank"], rank);
+    EXPECT_EQ(process["run_id"], run_file()["run_id"]);
+  }
+}
+
 TEST_F(RunCommand, passes_arguments_on_as_they_are) {
   LensProcess lens(directory, {"run", "--out", "out", "--", "printf", "%s|", "a b", "--json", "-n", "", "--"});
   EXPECT_EQ(lens.wait(), 0);

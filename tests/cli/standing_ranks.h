@@ -2,6 +2,7 @@
 // Ranks of one run, each a process that stands inside spans.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -43,15 +44,18 @@ class RunEnvironment {
 /// Rank i stands in `places[i]`, outermost span first. When it is made, every rank is there.
 class StandingRanks {
  public:
-  StandingRanks(const TemporaryDirectory& directory, const std::vector<std::vector<std::string>>& places) {
-    RunEnvironment environment(directory);
+  using Variables = std::vector<std::pair<std::string, std::string>>;
+
+  StandingRanks(const TemporaryDirectory& directory, const std::vector<std::vector<std::string>>& places,
+                Variables variables = {})
+      : directory_(directory), variables_(std::move(variables)), pids_(places.size()) {
     Signpost signpost(directory);
-    environment.set("WORLD_SIZE", std::to_string(places.size()));
+    int processes = 0;
     for (std::size_t rank = 0; rank < places.size(); ++rank) {
-      environment.set("RANK", std::to_string(rank));
-      pids_.push_back(start(directory.path() / "signpost", places[rank]));
+      start_rank(rank, places[rank]);
+      processes += 1 + int(std::count(places[rank].begin(), places[rank].end(), "fork"));
     }
-    signpost.wait_for_lines(static_cast<int>(places.size()));
+    signpost.wait_for_lines(processes);
   }
   ~StandingRanks() {
     for (std::size_t rank = 0; rank < pids_.size(); ++rank) end(rank, SIGKILL);
@@ -64,8 +68,22 @@ class StandingRanks {
     kill(pids_[rank], signal);
     waitpid(std::exchange(pids_[rank], 0), nullptr, 0);
   }
+  /// Another life of a rank that has ended.
+  void restart(std::size_t rank, const std::vector<std::string>& place) {
+    Signpost signpost(directory_);
+    start_rank(rank, place);
+    signpost.wait_for_lines(1);
+  }
+  pid_t pid(std::size_t rank) const { return pids_[rank]; }
 
  private:
+  void start_rank(std::size_t rank, const std::vector<std::string>& place) {
+    RunEnvironment environment(directory_);
+    environment.set("WORLD_SIZE", std::to_string(pids_.size()));
+    environment.set("RANK", std::to_string(rank));
+    for (const auto& [name, value] : variables_) environment.set(name, value);
+    pids_[rank] = start(directory_.path() / "signpost", place);
+  }
   static pid_t start(const std::string& signpost, std::vector<std::string> words) {
     words.insert(words.begin(), {LENS_STANDER, signpost});
     std::vector<char*> pointers;
@@ -77,6 +95,8 @@ class StandingRanks {
     _exit(99);
   }
 
+  const TemporaryDirectory& directory_;
+  Variables variables_;  // beside those of every run
   std::vector<pid_t> pids_;
 };
 

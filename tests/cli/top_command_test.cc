@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/standing_ranks.h"
+#include "tests/export/loopback.h"
 
 namespace lens {
 namespace {
@@ -56,6 +57,117 @@ TEST_F(TopCommand, tells_programs_the_same) {
   EXPECT_EQ(snapshot["places"][0]["ranks_folded"], "0-1");
   EXPECT_EQ(snapshot["places"][0]["stands_apart"], false);
   EXPECT_EQ(snapshot["places"][1]["stands_apart"], true);
+  EXPECT_EQ(snapshot["places"][1]["mark"], "apart");
+}
+
+TEST_F(TopCommand, replaces_bytes_of_names_that_are_no_text) {
+  StandingRanks ranks(directory, {{"\xff\xfe step", "red\x1b[31m\nline"}});
+  LensProcess json(directory, {"top", "--json", "--shm-dir", shm_dir()});
+  EXPECT_EQ(json.wait(), 0);
+  EXPECT_EQ(json.errors(), "");
+  const auto stack = nlohmann::json::parse(json.output())["ranks"][0]["stack"];
+  EXPECT_EQ(stack[0]["name"], "red\x1b[31m\nline");
+  EXPECT_EQ(stack[1]["name"], "\ufffd\ufffd step");
+  LensProcess text(directory, {"top", "--once", "--shm-dir", shm_dir()});
+  EXPECT_EQ(text.wait(), 0);
+  EXPECT_THAT(text.output(), HasSubstr("red\ufffd[31m\ufffdline < \ufffd\ufffd step"));
+}
+
+TEST_F(TopCommand, shows_spans_that_are_no_scopes_by_their_parents) {
+  StandingRanks ranks(directory, {{"start:job", "start:step", "start:request"}});
+  LensProcess lens(directory, {"top", "--once", "--shm-dir", shm_dir()});
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_THAT(lens.output(), ContainsRegex("request < step < job +0 "));
+}
+
+TEST_F(TopCommand, shows_the_iteration_that_a_span_was_told_last) {
+  StandingRanks ranks(directory, {{"train_step", "iteration:8", "iteration:9"}});
+  LensProcess lens(directory, {"top", "--once", "--shm-dir", shm_dir()});
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_THAT(lens.output(), ContainsRegex("train_step +0 .* 9 *\n"));
+}
+
+TEST_F(TopCommand, says_that_names_found_no_room_in_the_file) {
+  StandingRanks ranks(directory, {{"names:300", "train_step"}, {"train_step"}});
+  LensProcess lens(directory, {"top", "--once", "--shm-dir", shm_dir()});
+  EXPECT_EQ(lens.wait(), 0);
+  // The span's name, and the key `iteration`.
+  EXPECT_THAT(lens.output(), AllOf(HasSubstr("\n  lens.unknown_name "), HasSubstr("\nrank 0: the file lacks 2 names,"),
+                                   testing::Not(HasSubstr("rank 1: "))));
+}
+
+TEST_F(TopCommand, names_the_ranks_that_are_not_there) {
+  StandingRanks ranks(directory, {{"train_step"}, {"train_step"}, {"train_step"}, {"train_step"}});
+  ranks.end(2, SIGTERM);
+  LensProcess lens(directory, {"top", "--once", "--shm-dir", shm_dir()});
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_THAT(lens.output(), AllOf(HasSubstr("3 of 4 ranks"), HasSubstr("\nrank 2: no process of it records here")));
+}
+
+TEST_F(TopCommand, does_not_count_children_that_a_rank_has_forked) {
+  StandingRanks ranks(directory, {{"train_step", "fork", "forward"}});
+  LensProcess lens(directory, {"top", "--once", "--shm-dir", shm_dir()});
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_THAT(lens.output(), AllOf(HasSubstr("1 of 1 ranks"), ContainsRegex("forward < train_step +0 ")));
+}
+
+TEST_F(TopCommand, shows_a_restarted_rank_once_and_says_that_its_earlier_life_can_be_recovered) {
+  StandingRanks ranks(directory, {{"train_step", "forward"}, {"train_step", "forward"}});
+  const pid_t died = ranks.pid(1);
+  ranks.end(1, SIGKILL);
+  ranks.restart(1, {"train_step", "backward"});
+  LensProcess lens(directory, {"top", "--once", "--shm-dir", shm_dir()});
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_THAT(lens.output(),
+              AllOf(HasSubstr("2 of 2 ranks"), ContainsRegex("backward < train_step +1 "),
+                    HasSubstr("rank 1: its process " + std::to_string(died) + " has died; `lens recover`")));
+}
+
+TEST_F(TopCommand, marks_of_two_ranks_the_one_that_has_been_in_its_place_for_longer) {
+  StandingRanks ranks(directory, {{"train_step", "forward"}, {"train_step", "recv"}});
+  ranks.end(1, SIGTERM);
+  ranks.restart(1, {"train_step", "recv"});
+  LensProcess lens(directory, {"top", "--once", "--shm-dir", shm_dir()});
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_THAT(lens.output(), AllOf(ContainsRegex("forward < train_step +0 .* 7 +here first"),
+                                   ContainsRegex("recv < train_step +1 .* 7 *\n")));
+}
+
+// Contract: 7.failing
+TEST_F(TopCommand, says_since_when_and_why_nothing_is_exported) {
+  const std::string endpoint = "http://127.0.0.1:" + std::to_string(tests::free_port());
+  StandingRanks ranks(directory, {{"train_step"}, {"train_step"}},
+                      {{"NEMO_LENS_EXPORTER", "otlp"},
+                       {"NEMO_LENS_SPOOL_DIR", directory.path() / "spool"},
+                       {"OTEL_BSP_SCHEDULE_DELAY", "1"},
+                       {"OTEL_EXPORTER_OTLP_ENDPOINT", endpoint},
+                       {"no_proxy", "*"}});
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  nlohmann::json failures;
+  const auto all_fail = [&] {
+    LensProcess lens(directory, {"top", "--json", "--shm-dir", shm_dir()});
+    EXPECT_EQ(lens.wait(), 0);
+    const auto snapshot = nlohmann::json::parse(lens.output());
+    failures.clear();
+    for (const auto& rank : snapshot["ranks"])
+      if (!rank["export_failure"].is_null()) failures.push_back(rank["export_failure"]);
+    return failures.size() == 2;
+  };
+  while (!all_fail() && std::chrono::steady_clock::now() < end) {
+  }
+  ASSERT_EQ(failures.size(), 2u);
+  EXPECT_THAT(std::string(failures[0]["reason"]), HasSubstr("cannot reach " + endpoint));
+  EXPECT_LT(failures[0]["for_s"], 30);
+  LensProcess lens(directory, {"top", "--once", "--shm-dir", shm_dir()});
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_THAT(lens.output(), ContainsRegex("rank 0-1: nothing has been exported for .*: cannot reach " + endpoint));
+}
+
+TEST_F(TopCommand, says_nothing_of_exports_that_succeed) {
+  StandingRanks ranks(directory, {{"train_step"}}, {{"OTEL_BSP_SCHEDULE_DELAY", "1"}});
+  LensProcess lens(directory, {"top", "--json", "--shm-dir", shm_dir()});
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_TRUE(nlohmann::json::parse(lens.output())["ranks"][0]["export_failure"].is_null());
 }
 
 /// Runs `lens` under a terminal of its own.

@@ -12,4 +12,6 @@ inner=$(printf '%s\n' "$names" | grep -E "$rooms" || true)
 [ -z "$foreign$inner" ] || { printf 'exported, but not of the interface:\n%s\n%s\n' "$foreign" "$inner"; exit 1; }
 clashing=$("$1" --dynamic --undefined-only --demangle --format=posix "$2" | grep -E '^(google::protobuf|grpc|absl)' || true)
 [ -z "$clashing" ] || { printf 'needed, but not to be had without clashes:\n%s\n' "$clashing"; exit 1; }
+brought=$(ldd "$2" | grep -E 'lib(protobuf|grpc|absl)' || true)
+[ -z "$brought" ] || { printf 'brought along, to clash with the program'\''s:\n%s\n' "$brought"; exit 1; }
 printf '%s\n' "$names" | wc -l

@@ -27,6 +27,10 @@ class Certificates {
   bool made() const noexcept { return made_; }
   std::string path(const std::string& name) const { return directory_.path() / name; }
   std::string text(const std::string& name) const { return directory_.read(name); }
+  /// The server's, as the OpenTelemetry Collector is told of it.
+  std::string of_collector() const {
+    return "{cert_file: '" + path("server.pem") + "', key_file: '" + path("server.key") + "'}";
+  }
 
  private:
   TemporaryDirectory directory_;

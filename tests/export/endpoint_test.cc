@@ -25,11 +25,13 @@ std::string url(const OtlpConfig& config, Signal signal = Signal::traces) { retu
 
 const std::string grpc_method = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 
+// Contract: 7.protocols
 TEST(Endpoint, WithoutOneItIsTheCollectorOnThisHost) {
   EXPECT_EQ(url(grpc("")), "http://localhost:4317" + grpc_method);
   EXPECT_EQ(url(http("")), "http://localhost:4318/v1/traces");
 }
 
+// Contract: 7.endpoints, C23
 TEST(Endpoint, APathOfTheSignalIsAppendedToABaseWithOneSlash) {
   EXPECT_EQ(url(http("http://c:4318")), "http://c:4318/v1/traces");
   EXPECT_EQ(url(http("http://c:4318/")), "http://c:4318/v1/traces");
@@ -40,6 +42,7 @@ TEST(Endpoint, APathOfTheSignalIsAppendedToABaseWithOneSlash) {
   EXPECT_EQ(url(http("http://c"), Signal::logs), "http://c/v1/logs");
 }
 
+// Contract: 7.endpoints
 TEST(Endpoint, OneOfTheSignalIsUsedAsItIs) {
   EXPECT_EQ(url(http("http://c:4318/v1/traces", true)), "http://c:4318/v1/traces");
   EXPECT_EQ(url(http("http://c:4318/otlp/", true)), "http://c:4318/otlp/");
@@ -47,6 +50,7 @@ TEST(Endpoint, OneOfTheSignalIsUsedAsItIs) {
   EXPECT_EQ(url(http("http://c?a=b", true)), "http://c/?a=b");
 }
 
+// Contract: 7.endpoints
 TEST(Endpoint, TheSchemeOfAGrpcEndpointDecidesAboutTlsAndInsecureOnlyWhereThereIsNone) {
   EXPECT_EQ(url(grpc("http://c:1", false)), "http://c:1" + grpc_method);
   EXPECT_EQ(url(grpc("https://c:1", true)), "https://c:1" + grpc_method);
@@ -56,6 +60,7 @@ TEST(Endpoint, TheSchemeOfAGrpcEndpointDecidesAboutTlsAndInsecureOnlyWhereThereI
   EXPECT_EQ(url(grpc("dns:///c:1", true)), "http://c:1" + grpc_method);
 }
 
+// Contract: 7.endpoints
 TEST(Endpoint, AGrpcEndpointHasNoPathOfItsOwnAndItsPortByDefault) {
   EXPECT_EQ(url(grpc("http://c/ignored")), "http://c:4317" + grpc_method);
   EXPECT_EQ(url(grpc("http://[::1]")), "http://[::1]:4317" + grpc_method);
@@ -64,6 +69,7 @@ TEST(Endpoint, AGrpcEndpointHasNoPathOfItsOwnAndItsPortByDefault) {
   EXPECT_THAT(url(grpc("http://c"), Signal::logs), testing::EndsWith(".logs.v1.LogsService/Export"));
 }
 
+// Contract: 7.unix
 TEST(Endpoint, MayBeASocketOfThisHost) {
   for (const char* endpoint : {"unix:/run/c.sock", "unix:///run/c.sock"}) {
     EXPECT_EQ(endpoint_of(grpc(endpoint), Signal::traces).unix_socket, "/run/c.sock");
@@ -72,6 +78,26 @@ TEST(Endpoint, MayBeASocketOfThisHost) {
   }
 }
 
+// Contract: 7.endpoints
+TEST(Endpoint, NoErrorShowsAPassword) {
+  for (const char* wrong : {"http://user:hidden@c:1", "http://hidden@c", "ftp://user:hidden@c", "user:hidden@c:4317",
+                            "http://user:hid/hidden@c", "http://user:hidden@hidden@c", "http://user:hidden @c",
+                            "user:hidden://hidden@c", "http:/user:hidden@c", "http://user:hidden@c:port"})
+    for (const OtlpConfig& config : {grpc(wrong), http(wrong), http(wrong, true)}) {
+      SCOPED_TRACE(wrong);
+      try {
+        ADD_FAILURE() << url(config);
+      } catch (const std::invalid_argument& error) {
+        EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("…@c"), testing::Not(testing::HasSubstr("hid"))));
+      }
+    }
+  EXPECT_EQ(without_credentials("http://user:password@c:1/path"), "http://…@c:1/path");
+  EXPECT_EQ(without_credentials("user:password@c:1"), "…@c:1");
+  EXPECT_EQ(without_credentials("http://c:1/path"), "http://c:1/path");
+  EXPECT_EQ(without_credentials(""), "");
+}
+
+// Contract: 7.endpoints
 TEST(Endpoint, WhatIsNoneIsAnErrorThatQuotesIt) {
   for (const char* wrong :
        {"ftp://c", "http://", "http://c:port", "http://c:0", "http://c:65536", "http://c:", "http://a b",

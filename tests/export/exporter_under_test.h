@@ -46,9 +46,9 @@ class ExporterUnderTest {
     return until([this] { return exporter_->is_flushed(); });
   }
   /// How long it took.
-  std::chrono::milliseconds drain(std::chrono::milliseconds most) {
+  std::chrono::milliseconds drain(std::chrono::milliseconds most, std::chrono::milliseconds then_keep = 5s) {
     const auto begin = Clock::now();
-    exporter_->drain(begin + most);
+    exporter_->drain(begin + most, begin + most + then_keep);
     count();
     exporter_->finish({});
     return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
@@ -75,6 +75,12 @@ inline exporting::OtlpExporterOptions options_for(OtlpProtocol protocol, const s
   options.otlp.endpoint = endpoint;
   options.retry = {.first = 10ms, .factor = 1.5, .longest = 50ms};
   return options;
+}
+
+inline std::shared_ptr<exporting::Spool> spool_in(const std::string& directory, std::uint64_t most_bytes,
+                                                  const std::string& run) {
+  return std::make_shared<exporting::Spool>(exporting::SpoolOptions{directory, most_bytes, run},
+                                            [](std::string_view) {});
 }
 
 }  // namespace lens::tests

@@ -5,8 +5,9 @@
 
 #include <atomic>
 #include <string>
-#include <thread>
 #include <vector>
+
+#include "tests/export/loopback_server.h"
 
 namespace lens::tests {
 
@@ -26,26 +27,20 @@ struct Fault {
 
 class FaultProxy {
  public:
-  FaultProxy(int target_port, std::vector<Fault> faults);
-  ~FaultProxy();
+  FaultProxy(int target_port, std::vector<Fault> faults, bool refuses = false);
 
-  int port() const noexcept { return port_; }
-  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
-  int connections() const noexcept { return connections_; }
+  /// Connections are refused until then, where it refuses.
+  void open() { server_.open(); }
+  int port() const noexcept { return server_.port(); }
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port()); }
+  int connections() const noexcept { return server_.connections(); }
 
  private:
-  void accept_all();
-  void serve(int client, const Fault& fault);
-  void pass_on(int client, int target, const Fault& fault);
+  void serve(int client, const Fault& fault, const std::atomic<bool>& stop) const;
 
   int target_port_;
   std::vector<Fault> faults_;
-  int port_ = 0;
-  int listener_;
-  std::atomic<int> connections_{0};
-  std::atomic<bool> stop_{false};
-  std::vector<std::thread> threads_;
-  std::thread acceptor_;
+  LoopbackServer server_;
 };
 
 }  // namespace lens::tests

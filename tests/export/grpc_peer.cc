@@ -36,7 +36,7 @@ struct GrpcPeer::Server : grpc::CallbackGenericService {
     }
     void OnReadDone(bool ok) override {
       if (!ok) return Finish(grpc::Status(grpc::StatusCode::INTERNAL, "no message"));
-      GrpcRequest request{context_.method(), {}, bytes_of(in_)};
+      GrpcRequest request{context_.method(), {}, bytes_of(in_), context_.deadline() - std::chrono::system_clock::now()};
       for (const auto& [name, value] : context_.client_metadata())
         request.metadata.emplace(std::string(name.data(), name.size()), std::string(value.data(), value.size()));
       const GrpcAnswer answer = server_.answer(request);

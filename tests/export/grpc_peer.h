@@ -2,6 +2,7 @@
 // A real gRPC server on loopback that answers every call as a test tells it. It hides gRPC's headers.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,6 +15,8 @@ struct GrpcRequest {
   std::string method;
   std::multimap<std::string, std::string> metadata;
   std::string message;  // decompressed
+  /// How long the caller waits for the answer at most, from the time that the request came.
+  std::chrono::duration<double> timeout{};
 };
 
 struct GrpcAnswer {

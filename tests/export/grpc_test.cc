@@ -6,6 +6,7 @@
 #include "tests/export/fault_proxy.h"
 #include "tests/export/grpc_peer.h"
 #include "tests/export/http_peer.h"
+#include "tests/export/retry_info.h"
 #include "tests/support/temporary_directory.h"
 
 namespace lens::tests {
@@ -23,13 +24,7 @@ exporting::OtlpExporterOptions grpc(int port) {
   return options_for(OtlpProtocol::grpc, "http://127.0.0.1:" + std::to_string(port));
 }
 
-std::string status_with_retry_info(int seconds, int nanos) {
-  const std::string delay = message({varint_field(1, seconds), varint_field(2, nanos)});
-  const std::string info =
-      message({bytes_field(1, "type.googleapis.com/google.rpc.RetryInfo"), bytes_field(2, bytes_field(1, delay))});
-  return message({varint_field(1, 8), bytes_field(2, "slow down"), bytes_field(3, info)});
-}
-
+// Contract: 7.content
 TEST(Grpc, CallsTheTraceService) {
   GrpcPeer peer(accept_all);
   auto options = grpc(peer.port());
@@ -44,6 +39,24 @@ TEST(Grpc, CallsTheTraceService) {
   EXPECT_EQ(spans_in(request.message), names_of("svc", "a", 0, 3));
   EXPECT_EQ(exporter.exported(), 3u);
   EXPECT_EQ(exporter.said(), "");
+}
+
+// Contract: 7.timeout
+TEST(Grpc, SaysHowLongItWaits) {
+  GrpcPeer peer(accept_all);
+  auto options = grpc(peer.port());
+  for (const auto timeout : {7'000ms, 0ms, std::chrono::milliseconds(200'000'000)}) {
+    options.otlp.timeout = timeout;
+    ExporterUnderTest exporter(options);
+    exporter.take(spans_of("a", 0, 1), 1);
+    ASSERT_TRUE(exporter.until_flushed()) << exporter.said();
+  }
+  const auto requests = peer.requests();
+  ASSERT_EQ(requests.size(), 3u);
+  EXPECT_LE(requests[0].timeout, 7s);
+  EXPECT_GT(requests[0].timeout, 5s);
+  EXPECT_GT(requests[1].timeout, std::chrono::hours(24 * 365)) << "0 is no limit";
+  EXPECT_GT(requests[2].timeout, 199'000s) << "more than eight digits of milliseconds go as seconds";
 }
 
 TEST(Grpc, SendsManyLargeRequests) {
@@ -61,6 +74,7 @@ TEST(Grpc, SendsManyLargeRequests) {
   EXPECT_EQ(exporter.exported(), batches * std::uint64_t{spans});
 }
 
+// Contract: 7.keep-alive
 TEST(Grpc, KeepsItsConnection) {
   GrpcPeer peer(accept_all);
   FaultProxy proxy(peer.port(), {});
@@ -103,6 +117,7 @@ TEST(Grpc, AKeptConnectionThatTheCollectorClosedIsReplacedUnnoticed) {
   EXPECT_EQ(exporter.said(), "");
 }
 
+// Contract: C21
 TEST(Grpc, CompressesAndReadsACompressedAnswer) {
   GrpcPeer peer([](int, const GrpcRequest&) {
     const std::string partial = message({varint_field(1, 2), bytes_field(2, "two were " + std::string(500, 'x'))});
@@ -121,6 +136,7 @@ TEST(Grpc, CompressesAndReadsACompressedAnswer) {
 
 class GrpcStatus : public testing::TestWithParam<int> {};
 
+// Contract: 7.grpc-retry
 TEST_P(GrpcStatus, IsRetriedWhereTheSpecificationSaysSo) {
   const int status = GetParam();
   const bool retried = status == 1 || status == 4 || status == 10 || status == 11 || status == 14 || status == 15;
@@ -138,6 +154,7 @@ TEST_P(GrpcStatus, IsRetriedWhereTheSpecificationSaysSo) {
 
 INSTANTIATE_TEST_SUITE_P(All, GrpcStatus, testing::Range(1, 17));
 
+// Contract: 7.grpc-retry
 TEST(Grpc, ResourceExhaustedIsRetriedAfterItsRetryInfo) {
   GrpcPeer peer([](int number, const GrpcRequest&) {
     if (number > 0) return GrpcAnswer{};
@@ -152,6 +169,7 @@ TEST(Grpc, ResourceExhaustedIsRetriedAfterItsRetryInfo) {
   EXPECT_EQ(exporter.exported(), 2u);
 }
 
+// Contract: 7.request-size
 TEST(Grpc, WhatIsTooLargeIsHalvedUntilItIsTaken) {
   GrpcPeer peer(accept_all, {.most_message_bytes = 30'000});
   ExporterUnderTest exporter(grpc(peer.port()));
@@ -189,7 +207,7 @@ TEST(Grpc, AnHttpPortIsNamedAsSuchOnce) {
   HttpPeer peer([](int, const HttpRequest&) { return answer(400); });
   auto options = grpc(peer.port());
   TemporaryDirectory directory;
-  options.spool = {directory.path(), 1 << 20, "run"};
+  options.spool = spool_in(directory.path(), 1 << 20, "run");
   ExporterUnderTest exporter(options);
   exporter.take(spans_of("a", 0, 2), 2);
   ASSERT_TRUE(exporter.until_flushed());
@@ -198,6 +216,7 @@ TEST(Grpc, AnHttpPortIsNamedAsSuchOnce) {
   EXPECT_THAT(exporter.announced(), HasSubstr("2 spans wait in"));
 }
 
+// Contract: 7.wrong-protocol
 TEST(Grpc, AGrpcPortIsNamedAsSuchToHttp) {
   GrpcPeer peer(accept_all);
   auto options = options_for(OtlpProtocol::http_protobuf, "http://127.0.0.1:" + std::to_string(peer.port()));
@@ -216,6 +235,7 @@ TEST(Grpc, AnotherServiceIsNamed) {
   EXPECT_THAT(exporter.said(), HasSubstr("UNIMPLEMENTED: unknown service; is this the collector's OTLP/gRPC port"));
 }
 
+// Contract: 7.unix
 TEST(Grpc, SpeaksToASocketOfThisHost) {
   TemporaryDirectory directory;
   const std::string address = "unix:" + (directory.path() / "collector.sock").string();

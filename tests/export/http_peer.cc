@@ -71,7 +71,9 @@ HttpPeer::~HttpPeer() {
 
 std::vector<HttpRequest> HttpPeer::requests() const {
   std::lock_guard lock(mutex_);
-  return requests_;
+  std::vector<HttpRequest> requests;
+  for (const auto& [number, request] : requests_) requests.push_back(request);
+  return requests;
 }
 
 void HttpPeer::accept_all() {
@@ -91,22 +93,35 @@ void HttpPeer::serve(int socket) {
     HttpRequest request;
     while (!take_head(received, request))
       if (!receive(socket, received)) return;
+    begin_request();
     std::unique_lock lock(mutex_);
-    const Answer early = script_(static_cast<int>(requests_.size()), request);
+    const int number = begun_++;
+    const Answer early = script_(number, request);
     const std::size_t size = std::stoul("0" + request.headers["content-length"]);
     lock.unlock();
     while (!early.before_body && received.size() < size)
-      if (!receive(socket, received)) return;
+      if (!receive(socket, received)) {
+        --at_once_;
+        return;
+      }
     request.body = received.substr(0, size);
     received.erase(0, size);
     lock.lock();
-    requests_.push_back(request);
+    requests_.emplace(number, request);
     lock.unlock();
     alive = respond(socket, early);
   }
 }
 
+void HttpPeer::begin_request() {
+  const int now = ++at_once_;
+  for (int most = most_at_once_; most < now && !most_at_once_.compare_exchange_weak(most, now);) {
+  }
+}
+
 bool HttpPeer::respond(int socket, const Answer& answer) {
+  std::this_thread::sleep_for(answer.after);
+  if (answer.then != Answer::Then::hang) --at_once_;  // before whoever gets the answer can send the next request
   bool sent = send_all(socket, answer.bytes);
   for (std::size_t i = 0; sent && i < answer.repeated; ++i) sent = send_all(socket, answer.tail);
   switch (answer.then) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -25,6 +26,7 @@ struct Answer {
   std::size_t repeated = 1;  // the bytes of `tail` so many times behind `bytes`
   std::string tail = {};
   bool before_body = false;  // does not read the request's body first
+  std::chrono::milliseconds after{0};
 };
 
 Answer answer(int status, const std::string& body = {}, const std::string& headers = {});
@@ -44,19 +46,24 @@ class HttpPeer {
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
   std::vector<HttpRequest> requests() const;
   int connections() const noexcept { return connections_; }
+  /// Of requests that had come and were not answered, as many as there ever were in one moment.
+  int most_at_once() const noexcept { return most_at_once_; }
 
  private:
   void accept_all();
   void serve(int socket);
+  void begin_request();
   bool respond(int socket, const Answer& answer);
 
   Script script_;
   int listener_ = -1;
   int port_ = 0;
   std::atomic<int> connections_{0};
+  std::atomic<int> at_once_{0}, most_at_once_{0};
   std::atomic<bool> stop_{false};
   mutable std::mutex mutex_;
-  std::vector<HttpRequest> requests_;
+  int begun_ = 0;                        // requests whose head has come
+  std::map<int, HttpRequest> requests_;  // that have come whole, by number
   std::vector<int> sockets_;
   std::vector<std::thread> threads_;
   std::thread acceptor_;

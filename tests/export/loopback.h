@@ -23,20 +23,27 @@ inline sockaddr_in loopback(int port) {
   return address;
 }
 
-/// Port 0: any that is free, which it then becomes.
-inline int listen_on_loopback(int& port) {
+/// Who connects is refused until somebody listens. Port 0: any that is free, which it then becomes.
+inline int bind_to_loopback(int& port) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int yes = 1;
   setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   sockaddr_in address = loopback(port);
   socklen_t size = sizeof address;
-  if (bind(socket, reinterpret_cast<sockaddr*>(&address), size) != 0 || listen(socket, 16) != 0 ||
+  if (bind(socket, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
       getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
     close(socket);
     throw std::runtime_error("cannot listen on loopback");
   }
   port = ntohs(address.sin_port);
   return socket;
+}
+
+inline int listen_on_loopback(int& port) {
+  const int socket = bind_to_loopback(port);
+  if (listen(socket, 16) == 0) return socket;
+  close(socket);
+  throw std::runtime_error("cannot listen on loopback");
 }
 
 inline int connect_to_loopback(int port) {

@@ -53,6 +53,16 @@ TEST(Backoff, WaitsAsLongAsTheDestinationDemands) {
   EXPECT_EQ(backoff.due(), start + 30s);
 }
 
+// Contract: C5
+TEST(Backoff, ADemandStandsThoughSomethingWasTakenMeanwhile) {
+  Backoff backoff({}, 1);
+  backoff.fail(start, 30s);
+  backoff.succeed();
+  EXPECT_FALSE(backoff.is_failing());
+  EXPECT_TRUE(backoff.holds(start + 29s));
+  EXPECT_FALSE(backoff.holds(start + 30s));
+}
+
 TEST(Backoff, ADemandHasABound) {
   Backoff backoff({}, 1);
   backoff.fail(start, std::chrono::hours(24 * 365));
@@ -70,6 +80,7 @@ TEST(Backoff, HurryEndsTheHoldButNotWhatTheDestinationDemands) {
   EXPECT_TRUE(backoff.holds(start + 29s));
 }
 
+// Contract: C6
 TEST(Backoff, RanksJitterApart) {
   std::set<Backoff::Clock::time_point> dues;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
@@ -80,6 +91,7 @@ TEST(Backoff, RanksJitterApart) {
   EXPECT_GT(dues.size(), 80u);
 }
 
+// Contract: C6
 TEST(Backoff, CanBeZero) {
   Backoff backoff({.first = 0s, .factor = 2, .longest = 0s}, 1);
   backoff.fail(start, {});

@@ -72,6 +72,31 @@ TEST(LauncherSpan, LeavesExplicitParentsAndRootsAlone) {
 }
 
 // Contract: 5.launcher
+TEST(LauncherSpan, ThatIsNotSampledLeavesNoSpanButThoseOfExplicitRoots) {
+  auto environment = launched_environment();
+  environment.set("TRACEPARENT", ("00-" + launcher_trace + "-" + launcher_span + "-00").c_str());
+  std::map<std::string, std::string> sent;
+  std::vector<std::string> notices;
+  const RecordedTrace trace = record(
+      [&] {
+        auto job = managed_span(SpanGroup::job, "job");
+        auto step = managed_span(SpanGroup::step, "step");
+        inject(sent);
+        auto handle = start_span(SpanGroup::step, "handle");
+        auto root = managed_span(SpanGroup::job, "root", {.root = true});
+      },
+      [&](Config& config) {
+        take_from_environment(config);
+        EXPECT_EQ(config.standard.traces_sampler, "parentbased_always_on");
+        config.on_error = [&](std::string_view line) { notices.emplace_back(line); };
+      });
+  EXPECT_EQ(trace.names(), "root");
+  ASSERT_EQ(notices.size(), 1u);
+  EXPECT_TRUE(notices[0].starts_with("the span that TRACEPARENT names is not sampled")) << notices[0];
+  EXPECT_TRUE(sent["traceparent"].ends_with("-00")) << sent["traceparent"];
+}
+
+// Contract: 5.launcher, 2.propagators
 TEST(LauncherSpan, IsReadOnlyByThePropagatorsThatAreNamed) {
   auto environment = launched_environment();
   const Config all = Config::from_env();
@@ -85,7 +110,54 @@ TEST(LauncherSpan, IsReadOnlyByThePropagatorsThatAreNamed) {
   environment.set("OTEL_PROPAGATORS", "tracecontext");
   environment.set("TRACEPARENT", "00-nonsense");
   EXPECT_EQ(Config::from_env().started_in, Propagation{});
+  environment.set("OTEL_PROPAGATORS", "none");
+  EXPECT_TRUE(Config::from_env().warnings.empty()) << "of what is not read";
+}
+
+// Contract: 5.launcher-malformed
+TEST(LauncherSpan, ThatIsMalformedIsSaidOnceWithWhatComesOfIt) {
+  auto environment = launched_environment();
   EXPECT_TRUE(Config::from_env().warnings.empty());
+  environment.set("TRACEPARENT", ("00-" + launcher_trace + "-" + launcher_span + "-01-more").c_str());
+  std::vector<std::string> notices;
+  const RecordedTrace trace = record([] { auto root = managed_span(SpanGroup::job, "root"); },
+                                     [&](Config& config) {
+                                       config.warnings = Config::from_env().warnings;
+                                       take_from_environment(config);
+                                       config.on_error = [&](std::string_view line) { notices.emplace_back(line); };
+                                     });
+  EXPECT_EQ(notices, std::vector<std::string>{"TRACEPARENT is passed over, and TRACESTATE with it: it does not end "
+                                              "behind the flags; spans begin traces of their own"});
+  EXPECT_EQ(trace.only("root").parent_id, "");
+}
+
+// Contract: 5.launcher-malformed
+TEST(LauncherSpan, OfALaterVersionWithMoreFieldsIsSound) {
+  auto environment = launched_environment();
+  environment.set("TRACEPARENT", ("cc-" + launcher_trace + "-" + launcher_span + "-01-more").c_str());
+  const Config config = Config::from_env();
+  EXPECT_EQ(config.started_in.context.trace_id.hex(), launcher_trace);
+  EXPECT_TRUE(config.warnings.empty());
+}
+
+// Contract: 5.launcher-malformed
+TEST(LauncherSpan, MalformedStateOrBaggageLeavesTheRest) {
+  auto environment = launched_environment();
+  environment.set("TRACESTATE", "vendor=1,Other=2");
+  environment.set("BAGGAGE", "team=a%20b,secret");
+  const Config config = Config::from_env();
+  EXPECT_EQ(config.started_in.context.trace_id.hex(), launcher_trace);
+  EXPECT_EQ(config.started_in.tracestate, "");
+  EXPECT_EQ(config.started_in.baggage, (std::vector<BaggageMember>{{"team", "a b"}}));
+  EXPECT_EQ(
+      config.warnings,
+      (std::vector<std::string>{
+          "TRACESTATE is passed over, all of it: member 2 of it is not a key in lower case with a value behind "
+          "=; TRACEPARENT is read",
+          "BAGGAGE is not read as a whole: member 2 of it is not a key with a percent-encoded value behind =; what "
+          "is sound of it is read"}));
+  environment.unset("TRACEPARENT");
+  EXPECT_EQ(Config::from_env().warnings[0], "TRACESTATE is passed over: there is no TRACEPARENT that it belongs to");
 }
 
 // Contract: 5.w3c
@@ -111,6 +183,19 @@ TEST(Inject, SendsTheCurrentSpanWithTheLaunchersStateAndBaggage) {
   EXPECT_EQ(elsewhere["baggage"], "team=a%20b");
 }
 
+// Contract: 5.w3c, L4
+TEST(Inject, SaysThatTraceIdsOfThisProcessAreRandom) {
+  std::map<std::string, std::string> of_root, of_child;
+  record([&] {
+    auto root = managed_span(SpanGroup::job, "root");
+    inject(of_root);
+    auto child = managed_span(SpanGroup::step, "child");
+    inject(of_child);
+  });
+  EXPECT_TRUE(of_root["traceparent"].ends_with("-03")) << of_root["traceparent"];
+  EXPECT_TRUE(of_child["traceparent"].ends_with("-03")) << of_child["traceparent"];
+}
+
 // Contract: 5.w3c
 TEST(Inject, SendsOnWhatTheProcessWasStartedInWithTelemetryOff) {
   const auto environment = launched_environment();
@@ -123,6 +208,40 @@ TEST(Inject, SendsOnWhatTheProcessWasStartedInWithTelemetryOff) {
   }
   auto telemetry = setup_telemetry({}, {});
   EXPECT_EQ(current_propagation(), Propagation{});
+}
+
+// Contract: 5.tracestate
+TEST(TraceState, OfTheLauncherGoesWithItsTraceAndWithLinksToIt) {
+  const auto environment = launched_environment();
+  const RecordedTrace trace = record(
+      [&] {
+        auto root = managed_span(SpanGroup::job, "root");
+        auto child = managed_span(SpanGroup::step, "child");
+        auto other = managed_span(SpanGroup::job, "other", {.root = true, .links = {child.context()}});
+      },
+      take_from_environment);
+  EXPECT_EQ(trace.only("root").trace_state, "vendor=1");
+  EXPECT_EQ(trace.only("child").trace_state, "vendor=1");
+  EXPECT_EQ(trace.only("other").trace_state, "");
+  ASSERT_EQ(trace.only("other").links.size(), 1u);
+  EXPECT_EQ(trace.only("other").links[0].trace_state, "vendor=1");
+}
+
+// Contract: 5.tracestate
+TEST(TraceState, OfARemoteParentGoesWithItsDescendantsAndOnToOthers) {
+  const std::map<std::string, std::string> received{
+      {"traceparent", "00-0123456789abcdef0123456789abcdef-00f067aa0ba902b7-01"}, {"tracestate", "one=1, two=2"}};
+  std::map<std::string, std::string> sent;
+  const RecordedTrace trace = record([&] {
+    auto before = managed_span(SpanGroup::job, "before");
+    auto serve = managed_span(SpanGroup::step, "serve", {.parent = extract(received).context});
+    auto inner = managed_span(SpanGroup::step, "inner");
+    inject(sent);
+  });
+  EXPECT_EQ(trace.only("serve").trace_state, "one=1,two=2");
+  EXPECT_EQ(trace.only("inner").trace_state, "one=1,two=2");
+  EXPECT_EQ(trace.only("before").trace_state, "");
+  EXPECT_EQ(sent["tracestate"], "one=1,two=2");
 }
 
 }  // namespace

@@ -4,6 +4,10 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "tests/flow/recorded_trace.h"
 
@@ -11,6 +15,20 @@ namespace lens::tests {
 namespace {
 
 using namespace lens::literals;
+
+template <class T>
+constexpr bool is_attribute = detail::Value<T> || detail::Deferred<T>;
+
+// Contract: 4.types
+TEST(Attributes, OfOtherTypesDoNotCompile) {
+  static_assert(is_attribute<bool> && is_attribute<unsigned char> && is_attribute<float> && is_attribute<const char*>);
+  static_assert(is_attribute<std::string> && is_attribute<std::vector<int>> && is_attribute<double[3]>);
+  static_assert(is_attribute<decltype([] { return 1; })>);
+  static_assert(!is_attribute<void*> && !is_attribute<int*>);
+  static_assert(!is_attribute<std::optional<int>> && !is_attribute<std::map<std::string, int>>);
+  static_assert(!is_attribute<std::vector<std::vector<int>>> && !is_attribute<std::vector<void*>>);
+  static_assert(!is_attribute<SpanContext> && !is_attribute<decltype([] { return SpanContext{}; })>);
+}
 
 // Contract: 4.attributes
 TEST(Attributes, OfEveryType) {
@@ -110,6 +128,7 @@ TEST(Attributes, BeyondTheLimitAreCounted) {
   EXPECT_EQ(span.dropped_links, 3u);
 }
 
+// Contract: C18
 TEST(Attributes, KeepTheConfiguredLimits) {
   const RecordedTrace trace = record(
       [] {
@@ -173,6 +192,22 @@ TEST(Text, ThatIsNoUtf8IsRepaired) {
   EXPECT_EQ(span.events.at(0).name, "caf\xef\xbf\xbd");
   EXPECT_EQ(std::get<std::vector<std::string>>(span.events.at(0).attributes.at("v"))[1], "caf\xef\xbf\xbd");
   EXPECT_EQ(span.status_message, "caf\xef\xbf\xbd");
+}
+
+TEST(Status, IsNoLongerChangedOnceItIsOkAndNeverUnset) {
+  const RecordedTrace trace = record([] {
+    auto ok = managed_span(SpanGroup::step, "ok");
+    ok.set_status(StatusCode::ok);
+    ok.set_status(StatusCode::error, "too late");
+    ok.set_status(StatusCode::unset);
+    auto failed = managed_span(SpanGroup::step, "failed");
+    failed.set_status(StatusCode::error, "loss is NaN");
+    failed.set_status(StatusCode::unset);
+  });
+  EXPECT_EQ(trace.only("ok").status, 1);
+  EXPECT_EQ(trace.only("ok").status_message, "");
+  EXPECT_EQ(trace.only("failed").status, 2);
+  EXPECT_EQ(trace.only("failed").status_message, "loss is NaN");
 }
 
 TEST(Status, IsWhatTheProgramSetLast) {

@@ -23,6 +23,7 @@ struct Sampling {
   bool by_rank = false;
   int every_n_steps = 1;
   const char* traces = "parentbased_always_on";
+  double ratio = 1;
 };
 
 constexpr Sampling samplings[] = {{"none"},
@@ -30,6 +31,8 @@ constexpr Sampling samplings[] = {{"none"},
                                   {"every second step", false, 2},
                                   {"rank-aware and every second step", true, 2, "always_on"},
                                   {"no trace", false, 1, "parentbased_always_off"},
+                                  {"all traces by their ids", false, 2, "traceidratio", 1},
+                                  {"no trace by its id", true, 1, "traceidratio", 0},
                                   {"off", true, 2, "always_off"}};
 
 void train() {
@@ -53,7 +56,7 @@ bool is_chosen(const std::string& strategy, const Rank& rank) {
 std::string expected(const std::string& groups, const std::string& strategy, const Sampling& sampling,
                      const Rank& rank) {
   if (!is_chosen(strategy, rank) || (sampling.by_rank && !is_in_tenth(rank.rank))) return "";
-  if (std::string_view(sampling.traces).ends_with("off")) return "";
+  if (std::string_view(sampling.traces).ends_with("off") || sampling.ratio == 0) return "";
   const bool half = sampling.every_n_steps == 2;
   if (groups == "default") return "job save";
   if (groups == "step,optimizer") return half ? "step step" : "step step step step";
@@ -103,6 +106,7 @@ class Controls : public testing::TestWithParam<const char*> {
     config.sampler_enabled = sampling.by_rank;
     config.sample_every_n_steps = sampling.every_n_steps;
     config.standard.traces_sampler = sampling.traces;
+    config.standard.traces_sampler_ratio = sampling.ratio;
     config.standard.otlp_traces.protocol = OtlpProtocol::http_protobuf;
     config.standard.otlp_traces.endpoint = collector_.url();
     config.spool_size_bytes = 0;
@@ -151,7 +155,7 @@ class Controls : public testing::TestWithParam<const char*> {
 
 // Contract: 2.orthogonal
 TEST_P(Controls, CombineFreely) {
-  for (const char* groups : {"default", "per_step", "step,optimizer"})
+  for (const char* groups : {"default", "per_step", "all", "step,optimizer"})
     for (const char* strategy : {"single_rank", "all_ranks", "sampled", "first_rank_per_node"})
       for (const Sampling& sampling : samplings)
         for (const int rank : {0, 3}) {

@@ -55,7 +55,20 @@ TEST(EveryNthStep, OfOneIsEveryStep) {
   EXPECT_EQ(record_every(1, [] { train(10); }).count("megatron.train_step"), 10u);
 }
 
-// Contract: 2.sampled-out
+// Contract: 2.every-n-steps
+TEST(EveryNthStep, ReadsANumberThatACallableGives) {
+  const RecordedTrace trace = record_every(2, [] {
+    for (const int iteration : {2, 4, 5}) {
+      const auto number = [&] { return std::int64_t{iteration}; };
+      { auto step = managed_span(SpanGroup::step, "step", "iteration"_a = number); }
+      { auto typed = managed_span(SpanGroup::step, "typed", SpanOptions{}, mg::iteration = number); }
+      auto handle = start_span(SpanGroup::step, "handle", {}, "iteration"_a = number);
+    }
+  });
+  EXPECT_EQ(trace.names(), "handle handle step step typed typed");
+}
+
+// Contract: 2.sampled-out, C20
 TEST(EveryNthStep, TellsInItsContextWhetherItIsKept) {
   record_every(2, [] {
     auto job = managed_span(SpanGroup::job, "job");

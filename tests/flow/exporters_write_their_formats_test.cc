@@ -24,7 +24,7 @@ std::vector<nlohmann::json> json_lines(const std::string& text) {
   return lines;
 }
 
-// Contract: 2.exporter
+// Contract: 2.exporter, L18, 7.console
 TEST(ConsoleExporter, PrintsOneJsonObjectPerSpanAndBatchOfMetricsThatNamesItsSignal) {
   TemporaryDirectory directory;
   const int status = run_in_child([&] {
@@ -51,7 +51,7 @@ TEST(ConsoleExporter, PrintsOneJsonObjectPerSpanAndBatchOfMetricsThatNamesItsSig
   EXPECT_FALSE(std::filesystem::exists(directory.path() / "unused"));
 }
 
-// Contract: 2.file
+// Contract: 2.file, 7.file
 TEST(FileExporter, WritesJsonLinesWhenAskedTo) {
   TemporaryDirectory directory;
   Config config = recording_config(directory.path());
@@ -68,6 +68,7 @@ TEST(FileExporter, WritesJsonLinesWhenAskedTo) {
   EXPECT_EQ(json_lines(directory.read(trace.files[0].filename())).size(), 1u);
 }
 
+// Contract: 7.file
 TEST(FileExporter, WritesTheResourceOfTheProcess) {
   const RecordedTrace trace = record(train);
   EXPECT_EQ(trace.resource.at("nemo.run.id"), AttributeValue{std::string("test")});

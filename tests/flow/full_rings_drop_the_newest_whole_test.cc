@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "tests/flow/recorded_trace.h"
+#include "tests/support/memory_use.h"
 
 namespace lens::tests {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 // More than any ring holds before the pipeline comes round: each span carries 60 KB.
 constexpr std::size_t large = 60'000;
 
+// Contract: C8, D44
 TEST(FullRing, DropsTheNewestWholeAndCounts) {
   constexpr std::uint64_t count = 2000;
   std::uint64_t kept = 0;
@@ -39,19 +41,83 @@ TEST(FullRing, DropsTheNewestWholeAndCounts) {
     EXPECT_EQ(span.name == "large" ? span.at<std::string>("text_").size() : large, large);
 }
 
-TEST(FullRing, ThatASpanNeverFitsIsADrop) {
+// Contract: C8
+TEST(FullRing, IsSaidWhenItBeginsAndCountedAtShutdown) {
+  std::vector<std::string> said;
   const RecordedTrace trace = record(
       [&] {
-        const std::vector<std::string> texts(100, std::string(large, 'x'));
-        auto job = managed_span(SpanGroup::job, "job");
-        auto span = managed_span(SpanGroup::step, "never", attribute("texts", texts));
-        EXPECT_FALSE(span);
-        EXPECT_EQ(current_context(), job.context());
-        span.set(attribute("more", 1));
+        const std::string text(large, 'x');
+        for (int i = 0; i < 2000; ++i) auto span = managed_span(SpanGroup::step, "large", attribute("text_", text));
       },
-      [](Config& config) { config.on_error = {}; });
-  EXPECT_EQ(trace.names(), "job");
-  EXPECT_EQ(trace.counters->spans_dropped, 1u);
+      [&](Config& config) { config.on_error = [&said](std::string_view line) { said.emplace_back(line); }; });
+  ASSERT_GT(trace.counters->spans_dropped, 0u);
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_NE(said[0].find("its newest spans are dropped"), std::string::npos) << said[0];
+  EXPECT_NE(said[1].find(std::to_string(trace.counters->spans_dropped) + " of 2000 spans"), std::string::npos)
+      << said[1];
+}
+
+TEST(FullRing, TakesASpanThatOutgrowsItWithoutWhatItCarries) {
+  const std::vector<std::string> texts(100, std::string(large, 'x'));
+  const RecordedTrace trace = record([&] {
+    auto job = managed_span(SpanGroup::job, "job");
+    auto scope = managed_span(SpanGroup::step, "scope", attribute("texts", texts), attribute("n", 1));
+    EXPECT_NE(current_context(), job.context());
+    scope.set(attribute("more", 1));
+    SpanHandle handle = start_span(SpanGroup::step, "handle", {.kind = SpanKind::server, .links = {job.context()}},
+                                   attribute("texts", texts));
+    auto inner = managed_span(SpanGroup::step, "inner", {.kind = SpanKind::client}, attribute("texts", texts));
+  });
+  EXPECT_EQ(trace.names(), "handle inner job scope");
+  EXPECT_EQ(trace.only("scope").dropped_attributes, 2u);
+  EXPECT_EQ(trace.only("scope").at<std::int64_t>("more"), 1);
+  EXPECT_EQ(trace.only("scope").parent_id, trace.only("job").span_id);
+  EXPECT_EQ(trace.only("handle").dropped_attributes, 1u);
+  EXPECT_EQ(trace.only("handle").links.size(), 1u);
+  EXPECT_EQ(trace.only("handle").kind, 2);
+  EXPECT_EQ(trace.only("inner").parent_id, trace.only("scope").span_id);
+  EXPECT_EQ(trace.counters->spans_dropped, 0u);
+  EXPECT_EQ(trace.counters->spans_truncated, 0u);
+}
+
+// Contract: 4.limits
+TEST(FullRing, TakesASpanOfMoreLinksThanAnyRingHolds) {
+  constexpr std::size_t count = 40'000, limit = 128;
+  const RecordedTrace trace = record([] {
+    auto job = managed_span(SpanGroup::job, "job");
+    SpanOptions options;
+    options.links.assign(count, job.context());
+    options.links.front() = {};  // of nothing: no link
+    SpanHandle handle = start_span(SpanGroup::step, "handle", options, attribute("n", 1));
+    handle.add_link(job.context());
+    auto scope = managed_span(SpanGroup::step, "scope", options);
+  });
+  ASSERT_EQ(trace.names(), "handle job scope");
+  EXPECT_EQ(trace.only("handle").links.size(), limit);
+  EXPECT_EQ(trace.only("handle").dropped_links, count - 1 + 1 - limit);
+  EXPECT_EQ(trace.only("handle").at<std::int64_t>("n"), 1);
+  EXPECT_EQ(trace.only("scope").links.size(), limit);
+  EXPECT_EQ(trace.only("scope").dropped_links, count - 1 - limit);
+  EXPECT_EQ(trace.counters->spans_dropped, 0u);
+}
+
+// Contract: 4.limits
+TEST(FullRing, TakesAsManyLinksAsTheLimitSaysWhileTheyFit) {
+  const auto links_with = [](std::size_t limit) {
+    return record(
+        [] {
+          auto job = managed_span(SpanGroup::job, "job");
+          SpanOptions options;
+          options.links.assign(40'000, job.context());
+          auto scope = managed_span(SpanGroup::step, "scope", options);
+        },
+        [limit](Config& config) { config.standard.span_limits.links = limit; });
+  };
+  EXPECT_EQ(links_with(1000).only("scope").links.size(), 1000u);
+  EXPECT_EQ(links_with(1000).only("scope").dropped_links, 39'000u);
+  EXPECT_EQ(links_with(50'000).only("scope").links.size(), 128u);  // more than a ring holds
+  EXPECT_EQ(links_with(50'000).only("scope").dropped_links, 40'000u - 128u);
+  EXPECT_EQ(links_with(0).only("scope").dropped_links, 40'000u);
 }
 
 // The span is whole, but for what there was no room for; and says so.
@@ -127,8 +193,7 @@ TEST(ShortThreads, ReuseTheRingsOfThoseThatAreGone) {
       std::thread([] { auto span = managed_span(SpanGroup::step, "short"); }).join();
       if (i % 100 == 0) telemetry.force_flush(std::chrono::seconds(60));
     }
-    std::uintmax_t bytes = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(rings)) bytes += entry.file_size();
+    const std::uint64_t bytes = allocated_bytes_in(rings);
     telemetry.shutdown();
     _exit(bytes > 0 && bytes <= 4u << 20 ? 0 : 1);
   });
@@ -143,20 +208,24 @@ TEST(ShortThreads, ReuseTheRingsOfThoseThatAreGone) {
   EXPECT_EQ(ids.size(), std::size_t{count});
 }
 
-TEST(FileSizeLimit, BelowTheRingsIsAnErrorAndNoSignal) {
+TEST(FileSizeLimit, BelowTheRingsMeansPrivateMemoryAndNoSignal) {
   TemporaryDirectory directory;
   const int status = run_in_child([&] {
     const rlimit limit{40'000, 40'000};
     setrlimit(RLIMIT_FSIZE, &limit);
-    try {
-      auto telemetry = setup_telemetry(recording_config(directory.path()), {});
-    } catch (const std::runtime_error&) {
-      _exit(3);
-    }
+    Config config = recording_config(directory.path() / "traces");
+    config.shm_dir = directory.path() / "rings";
+    config.on_error = [](std::string_view line) {
+      if (line.find("private memory") == line.npos) _exit(1);
+    };
+    auto telemetry = setup_telemetry(config, {});
+    auto span = managed_span(SpanGroup::step, "step");
   });
-  EXPECT_EQ(WEXITSTATUS(status), 3) << status;
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(read_trace(directory.path() / "traces").count("step"), 1u);
 }
 
+// Contract: C25
 TEST(FullDisk, LetsTrainingGoOnAndCounts) {
   TemporaryDirectory directory;
   const int status = run_in_child([&] {

@@ -66,6 +66,28 @@ TEST(Handles, OfEqualKeysKeepTheLastWhateverThreadItCameFrom) {
   for (const RecordedSpan& span : trace.spans) EXPECT_EQ(span.at<std::int64_t>("step"), 2);
 }
 
+// Contract: L17
+TEST(Handles, ThatNobodyEndsAreEndedByShutdown) {
+  SpanHandle* left = nullptr;
+  const RecordedTrace trace = record([&left] {
+    left = new SpanHandle(start_span(SpanGroup::step, "left", {}, "n"_a = 1));
+    { SpanHandle dropped = start_span(SpanGroup::step, "dropped"); }
+    left->set("answer"_a = 2);
+  });
+  const RecordedSpan& span = trace.only("left");
+  EXPECT_TRUE(span.truncated());
+  EXPECT_EQ(span.status, 0);
+  EXPECT_EQ(span.at<std::int64_t>("answer"), 2);
+  EXPECT_FALSE(trace.only("dropped").truncated());  // its destructor is an end
+  EXPECT_EQ(trace.counters->spans_truncated, 1u);
+  const RecordedTrace next = record([&left] {
+    delete left;  // ends nothing: shutdown has
+    auto step = managed_span(SpanGroup::step, "step");
+  });
+  EXPECT_EQ(next.names(), "step");
+  EXPECT_EQ(next.counters->spans_truncated, 0u);
+}
+
 // Contract: 4.handle
 TEST(Handles, EndWhenTheyAreDestroyedOrReplaced) {
   const RecordedTrace trace = record([] {

@@ -56,6 +56,25 @@ void record_steps(int count) {
   for (int i = 0; i < count; ++i) auto step = managed_span(SpanGroup::step, "step");
 }
 
+// Contract: 7.counters
+TEST(SelfMetrics, FollowEveryLogRecordWhereThereAreSome) {
+  TemporaryDirectory directory;
+  Config config = json_config(directory);
+  config.logs_enabled = true;
+  {
+    auto telemetry = setup_telemetry(config, {});
+    for (int i = 0; i < 5; ++i) log(Severity::info, "a line");
+  }
+  const json last = requests_in(directory).back();
+  EXPECT_EQ(value_in(last, "otel.sdk.log.created"), 5);
+  EXPECT_EQ(value_in(last, "otel.sdk.processor.log.queue.size"), 0);
+  EXPECT_EQ(value_in(last, "otel.sdk.processor.log.processed"), 5);
+  EXPECT_EQ(value_in(last, "otel.sdk.exporter.log.inflight"), 0);
+  EXPECT_EQ(value_in(last, "otel.sdk.exporter.log.exported"), 5);
+  EXPECT_EQ(metric_in(last, "otel.sdk.log.created").at("unit"), "{log_record}");
+}
+
+// Contract: 7.counters
 TEST(SelfMetrics, FollowEverySpanFromItsBeginToItsDelivery) {
   TemporaryDirectory directory;
   auto telemetry = setup_telemetry(json_config(directory), {});
@@ -80,6 +99,7 @@ TEST(SelfMetrics, FollowEverySpanFromItsBeginToItsDelivery) {
   EXPECT_EQ(durations.at("histogram").at("dataPoints")[0].at("count"), "2");
 }
 
+// Contract: 7.counters, C8
 TEST(SelfMetrics, CountWhatFoundNoRoomAndShutdownSaysIt) {
   TemporaryDirectory directory;
   Config config = json_config(directory);
@@ -108,6 +128,18 @@ TEST(SelfMetrics, CountWhatFoundNoRoomAndShutdownSaysIt) {
   EXPECT_THAT(said, testing::ElementsAre(testing::HasSubstr("got no memory to record in"),
                                          "telemetry lost " + std::to_string(lost) +
                                              " of 300 spans: " + std::to_string(lost) + " (no ring for their thread)"));
+}
+
+// Contract: 7.counters
+TEST(Counters, OfALaterSessionBeginAtZero) {
+  const TemporaryDirectory first, second;
+  {
+    auto telemetry = setup_telemetry(recording_config(first.path()), {});
+    record_steps(5);
+  }
+  auto telemetry = setup_telemetry(recording_config(second.path()), {});
+  EXPECT_EQ(telemetry.counters().spans_recorded, 0u);
+  EXPECT_EQ(telemetry.counters().spans_exported, 0u);
 }
 
 TEST(SelfMetrics, AreSentEachIntervalUnasked) {

@@ -17,7 +17,7 @@ std::size_t position_of(const RecordedTrace& trace, std::string_view name) {
   return 0;
 }
 
-// Contract: 3.shutdown
+// Contract: 3.shutdown, L7, L9, L10, L11, L15
 TEST(Shutdown, EndsOpenSpansInnermostFirst) {
   TemporaryDirectory directory;
   auto telemetry = setup_telemetry(recording_config(directory.path()), {});
@@ -55,7 +55,7 @@ TEST(Shutdown, EndsOpenSpansInnermostFirst) {
   EXPECT_EQ(trace.counters->spans_exported, 4u);
 }
 
-// Contract: 3.flush
+// Contract: 3.flush, L8
 TEST(ForceFlush, NeverEndsASpan) {
   TemporaryDirectory directory;
   auto telemetry = setup_telemetry(recording_config(directory.path()), {});
@@ -161,7 +161,7 @@ TEST(SetUp, OnADirectoryThatCannotBeWrittenThrowsBeforeAnySideEffect) {
   EXPECT_EQ(record([] { auto span = managed_span(SpanGroup::job, "job"); }).names(), "job");
 }
 
-// Contract: 3.exit
+// Contract: 3.exit, L6
 TEST(Exit, FlushesAndEndsWhatIsOpen) {
   TemporaryDirectory directory;
   const int status = run_in_child([&] {
@@ -180,7 +180,7 @@ TEST(Exit, FlushesAndEndsWhatIsOpen) {
 
 [[gnu::noinline]] void fail() { throw std::runtime_error("nobody catches this (expected)"); }
 
-// Contract: 3.exit
+// Contract: 3.exit, L6
 TEST(UncaughtException, FlushesAndStillAborts) {
   TemporaryDirectory directory;
   const int status = run_in_child([&]() noexcept {
@@ -194,7 +194,7 @@ TEST(UncaughtException, FlushesAndStillAborts) {
   EXPECT_EQ(trace.names(), "job step");
 }
 
-// Contract: 3.fork
+// Contract: 3.fork, L13
 TEST(Fork, LeavesTheParentsSpansToTheParent) {
   TemporaryDirectory directory;
   auto telemetry = setup_telemetry(recording_config(directory.path()), {});

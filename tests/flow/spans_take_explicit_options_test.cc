@@ -35,6 +35,26 @@ TEST(Spans, TakeAnExplicitParent) {
 }
 
 // Contract: 4.parent
+TEST(Spans, SayWhetherTheirParentIsOfThisProcess) {
+  constexpr std::uint32_t of_this_process = 0x103, remote = 0x301;  // known to be, and the parent's trace flags
+  const RecordedTrace trace = record([] {
+    auto step = managed_span(SpanGroup::step, "step");
+    auto explicit_parent = managed_span(SpanGroup::step, "below step", {.parent = step.context()});
+    {
+      ActiveScope of_step(step.context());
+      auto active = managed_span(SpanGroup::step, "in step");
+    }
+    ActiveScope of_another(foreign_context());
+    auto active = managed_span(SpanGroup::step, "in another");
+    auto child = managed_span(SpanGroup::step, "child");
+  });
+  EXPECT_EQ(trace.only("below step").flags, of_this_process);
+  EXPECT_EQ(trace.only("in step").flags, of_this_process);
+  EXPECT_EQ(trace.only("in another").flags, remote);
+  EXPECT_EQ(trace.only("child").flags, 0x101u);
+}
+
+// Contract: 4.parent
 TEST(Spans, AreRootsWhenAskedTo) {
   const RecordedTrace trace = record([] {
     auto current = managed_span(SpanGroup::job, "current");
@@ -124,6 +144,33 @@ TEST(SpanThatEndsBeforeItStarts, IsOfZeroLengthAndMarked) {
   EXPECT_EQ(span.start_ns, 1'700'000'000 * second_ns);
   EXPECT_EQ(span.end_ns, span.start_ns);
   EXPECT_TRUE(span.at<bool>("nemo.span.inverted"));
+}
+
+// Contract: 4.times
+TEST(SpanThatStartsAfterItEnds, IsOfZeroLengthAndMarked) {
+  const SystemTime later = std::chrono::system_clock::now() + 1h;
+  const RecordedTrace trace = record([&] {
+    { auto scope = managed_span(SpanGroup::step, "scope", {.start = later}); }
+    auto open = start_span(SpanGroup::step, "open at shutdown", {.start = later});
+    static auto never_ended = std::move(open);
+  });
+  for (const char* name : {"scope", "open at shutdown"}) {
+    EXPECT_EQ(trace.only(name).end_ns, trace.only(name).start_ns);
+    EXPECT_TRUE(trace.only(name).at<bool>("nemo.span.inverted"));
+  }
+}
+
+TEST(StartBefore1970, IsTheFirstMomentThatTheFormatKnows) {
+  const RecordedTrace trace = record([] { record_span(SpanGroup::step, "old", SystemTime() - 5s, SystemTime() + 1s); });
+  EXPECT_EQ(trace.only("old").start_ns, 0u);
+  EXPECT_EQ(trace.only("old").end_ns, 1 * second_ns);
+}
+
+// Contract: 4.links-kinds
+TEST(LinkToNoSpan, IsNone) {
+  const RecordedTrace trace = record([] { auto span = managed_span(SpanGroup::step, "step", {.links = {{}, {}}}); });
+  EXPECT_TRUE(trace.only("step").links.empty());
+  EXPECT_EQ(trace.only("step").dropped_links, 0u);
 }
 
 }  // namespace

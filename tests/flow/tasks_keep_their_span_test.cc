@@ -78,6 +78,7 @@ TEST(Pool, RunsEachTaskUnderTheSpanThatSubmittedIt) {
 }
 
 // As an engine that runs backward passes on threads of its own computes a layer anew.
+// Contract: 4.recompute
 TEST(Recomputation, OnAnotherThreadHasTheStepAsItsParent) {
   const RecordedTrace trace = record([] {
     auto step = managed_span(SpanGroup::step, "step");

@@ -62,6 +62,12 @@ TEST(Arguments, RefuseNumbersThatAreNot) {
             "--train-iters 99999999999999999999: expected an integer of at least 0");
 }
 
+TEST(Arguments, RefuseWordsThatAreNotOneOfTheirs) {
+  EXPECT_EQ(refusal({"--recompute-granularity=full", "--otel-pipeline-context=adopt"}), "");
+  EXPECT_EQ(refusal({"--recompute-granularity=selective"}), "--recompute-granularity selective: only full is known");
+  EXPECT_EQ(refusal({"--otel-pipeline-context=both"}), "--otel-pipeline-context both: link or adopt");
+}
+
 TEST(Arguments, DefaultsFitOneRankAndTwoByTwo) {
   EXPECT_EQ(refusal({}), "");
   EXPECT_EQ(refusal({"--pipeline-model-parallel-size=2"}, 4), "");

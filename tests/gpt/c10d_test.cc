@@ -9,26 +9,42 @@
 #include <array>
 #include <barrier>
 #include <functional>
+#include <latch>
 #include <thread>
+
+#include "lens/propagation.h"
 
 namespace {
 
+using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr int ranks = 4;
 
-void run_ranks(const std::function<void(c10d::ProcessGroup&)>& body) {
+/// A rank's place in the group, until it leaves: with it go its connections.
+struct Member {
+  explicit Member(const c10::intrusive_ptr<c10d::Store>& store, int rank) {
+    auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(60));
+    options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
+    group = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, ranks, options);
+  }
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> group;
+};
+
+void run_members(const std::function<void(int rank, Member&)>& body) {
   auto store = c10::make_intrusive<c10d::HashStore>();
   std::barrier<> leave(ranks);
   std::vector<std::jthread> threads;
   for (int rank = 0; rank < ranks; ++rank)
     threads.emplace_back([&, rank] {
-      auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(60));
-      options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
-      c10d::ProcessGroupGloo group(store, rank, ranks, options);
-      body(group);
-      leave.arrive_and_wait();  // with its rank a thread's connections go
+      Member member(store, rank);
+      body(rank, member);
+      leave.arrive_and_wait();
     });
+}
+
+void run_ranks(const std::function<void(c10d::ProcessGroup&)>& body) {
+  run_members([&](int, Member& member) { body(*member.group); });
 }
 
 // What a rank's broadcast throws; empty when it throws nothing.
@@ -68,7 +84,78 @@ TEST(C10dCommunicator, NamesToTheSourceWhoeverIsMissing) {
   run_ranks([](c10d::ProcessGroup& group) {
     if (group.getRank() == 2) return;
     const std::string failure = failure_of(group, 0);
-    EXPECT_THAT(failure, StartsWith(group.getRank() == 0 ? "rank 2 of the group did not come to the broadcast: " : ""));
+    if (group.getRank() == 0)
+      EXPECT_THAT(failure, StartsWith("rank 2 of the group did not come to the broadcast: "));
+    else
+      EXPECT_EQ(failure, "");
+  });
+}
+
+/// What the others do when rank 2 has left, after a broadcast that was well.
+void run_without_rank_2(const std::function<void(c10d::ProcessGroup&)>& body) {
+  std::latch gone(1);
+  run_members([&](int rank, Member& member) {
+    EXPECT_EQ(failure_of(*member.group, 0), "");
+    if (rank == 2) {
+      member.group.reset();
+      gone.count_down();
+      return;
+    }
+    gone.wait();
+    body(*member.group);
+  });
+}
+
+// Contract: 5.missing
+TEST(C10dCommunicator, NamesASourceThatHasGone) {
+  run_without_rank_2([](c10d::ProcessGroup& group) {
+    EXPECT_THAT(failure_of(group, 2), StartsWith("rank 2 of the group did not come to the broadcast: "));
+  });
+}
+
+// Contract: 5.missing
+TEST(C10dCommunicator, NamesToTheSourceWhoHasGoneAndServesTheOthers) {
+  run_without_rank_2([](c10d::ProcessGroup& group) {
+    for (int broadcast = 0; broadcast < 2; ++broadcast) {
+      const std::string failure = failure_of(group, 0);
+      if (group.getRank() == 0)
+        EXPECT_THAT(failure, StartsWith("rank 2 of the group did not come to the broadcast: "));
+      else
+        EXPECT_EQ(failure, "");
+    }
+  });
+}
+
+// Contract: 5.rounds
+TEST(C10dCommunicator, HasTheSourcesRoundForWhoWasToldThatItSkippedOne) {
+  run_ranks([](c10d::ProcessGroup& group) {
+    lens::C10dCommunicator communicator(group);
+    for (const int round : {1, 2, 3, 4, 5}) {
+      const bool is_skipped = round == 2 || round == 3;
+      if (group.getRank() == 0 && is_skipped) continue;
+      try {
+        lens::broadcast_trace_context(communicator, 0, round);
+        EXPECT_FALSE(is_skipped);
+      } catch (const std::runtime_error& error) {
+        EXPECT_TRUE(is_skipped);
+        EXPECT_THAT(error.what(), HasSubstr("rank 0 is at round 4 of the broadcast"));
+      }
+    }
+  });
+}
+
+// Contract: 5.rounds
+TEST(C10dCommunicator, HasNothingLeftOfARoundThatARankSkipped) {
+  run_ranks([](c10d::ProcessGroup& group) {
+    lens::C10dCommunicator communicator(group);
+    for (const int round : {1, 2, 3}) {
+      if (group.getRank() == 2 && round == 2) continue;
+      lens::broadcast_trace_context(communicator, 0, round);
+    }
+    std::array<std::byte, 40> last{};
+    if (group.getRank() == 0) last.fill(std::byte{7});
+    communicator.broadcast(last, 0);
+    EXPECT_EQ(last.front(), std::byte{7});
   });
 }
 

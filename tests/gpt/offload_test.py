@@ -14,6 +14,14 @@ class Offload(unittest.TestCase):
         self.assertEqual(away.losses, here.losses)
         self.assertEqual(away.grad_norms, here.grad_norms)
 
+    def test_recomputed_activations_give_the_same_losses_too(self):
+        kept, again, both = (succeed(self, 2, *TINY, f"{PIPELINE}=2", *flags) for flags in (
+            ["--no-cpu-offloading"], ["--no-cpu-offloading", "--recompute-granularity=full"],
+            ["--recompute-granularity=full"]))
+        for run in again, both:
+            self.assertEqual(run.losses, kept.losses)
+            self.assertEqual(run.grad_norms, kept.grad_norms)
+
     def test_the_first_stage_needs_less_memory(self):
         # Four microbatches are in flight on the first of four stages, 25 MB of activations each.
         wide = [*TINY, f"{PIPELINE}=4", "--hidden-size=128", "--seq-length=256", "--micro-batch-size=8",

@@ -22,12 +22,7 @@ class CollectorLimits : public testing::TestWithParam<Way> {
     options.otlp.compression = GetParam().compression;
     return options;
   }
-  std::vector<std::string> names_received() {
-    std::vector<std::string> names;
-    for (const RecordedRequest& request : collector_->received({}, 0))
-      for (const RecordedSpan& span : request.spans) names.push_back("svc/" + span.name);
-    return names;
-  }
+  std::vector<std::string> names_received() { return span_names(collector_->received({}, 0)); }
 
   std::optional<Collector> collector_;
 };

@@ -33,7 +33,8 @@ std::string http_get(int port, const std::string& path) {
 }
 
 std::vector<std::string> collector_command(const Collector& collector, const std::string& program,
-                                           const std::string& grpc, const std::string& http) {
+                                           const std::string& grpc, const std::string& http,
+                                           const CollectorSettings& settings) {
   std::string exporters, names;
   const auto add_form = [&](const std::string& form, const std::string& options) {
     names += (names.empty() ? "file/" : ", file/") + form;
@@ -44,13 +45,19 @@ std::vector<std::string> collector_command(const Collector& collector, const std
   add_form("otlp", "format: proto");
   add_form("otlp.zst", "format: proto, compression: zstd");
   exporters += "  file/metrics: {path: '" + collector.metrics_file().string() + "'}\n";
+  exporters += "  file/logs: {path: '" + collector.logs_file().string() + "'}\n";
+  const auto setting = [](const std::string& name, const std::string& value) {
+    return value.empty() ? "" : ", " + name + ": " + value;
+  };
+  const std::string tls = setting("tls", settings.tls), keepalive = setting("keepalive", settings.keepalive);
   return {program, "--config",
-          "yaml:receivers: {otlp: {protocols: {grpc: {endpoint: '" + grpc + "'}, http: {endpoint: '" + http +
-              "'}}}}\n" + "exporters:\n" + exporters +
+          "yaml:receivers: {otlp: {protocols: {grpc: {endpoint: '" + grpc + "'" + tls + keepalive +
+              "}, http: {endpoint: '" + http + "'" + tls + "}}}}\n" + "exporters:\n" + exporters +
               "service:\n"
               "  telemetry: {metrics: {level: none}}\n"
               "  pipelines:\n"
               "    metrics: {receivers: [otlp], exporters: [file/metrics]}\n"
+              "    logs: {receivers: [otlp], exporters: [file/logs]}\n"
               "    traces: {receivers: [otlp], exporters: [" +
               names + "]}\n"};
 }
@@ -81,9 +88,9 @@ std::string Receiver::endpoint(OtlpProtocol protocol) const {
 
 const std::vector<std::string> Collector::forms{"jsonl", "jsonl.zst", "otlp", "otlp.zst"};
 
-Collector::Collector(const std::string& program)
-    : process_(collector_command(*this, program, address(grpc_port_), address(http_port_)), {grpc_port_, http_port_},
-               directory_.path() / "log") {}
+Collector::Collector(const std::string& program, const CollectorSettings& settings)
+    : process_(collector_command(*this, program, address(grpc_port_), address(http_port_), settings),
+               {grpc_port_, http_port_}, directory_.path() / "log") {}
 
 std::vector<RecordedRequest> Collector::received(const std::set<std::string>&, std::size_t) {
   stop();  // its files are whole then
@@ -131,7 +138,7 @@ std::vector<RecordedRequest> Rotel::received(const std::set<std::string>&, std::
     requests.clear();
     for (const HttpRequest& request : target_.requests()) {
       const auto plain = exporting::gunzipped(request.body, 16 << 20);
-      requests.push_back(read_request(plain ? *plain : request.body));
+      requests.push_back(read_request(plain.is_whole() ? plain.bytes : request.body));
     }
     return span_count(requests) >= spans;
   });
@@ -155,6 +162,13 @@ std::vector<RecordedRequest> requests_in(const std::filesystem::path& path) {
 std::size_t span_count(const std::vector<RecordedRequest>& requests) {
   return std::accumulate(requests.begin(), requests.end(), std::size_t{0},
                          [](std::size_t sum, const RecordedRequest& request) { return sum + request.spans.size(); });
+}
+
+std::vector<std::string> span_names(const std::vector<RecordedRequest>& requests) {
+  std::vector<std::string> names;
+  for (const RecordedRequest& request : requests)
+    for (const RecordedSpan& span : request.spans) names.push_back("svc/" + span.name);
+  return names;
 }
 
 }  // namespace lens::tests

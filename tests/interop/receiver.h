@@ -31,16 +31,23 @@ class Receiver {
   const int grpc_port_ = free_port(), http_port_ = free_port();
 };
 
+/// As the collector's configuration has them; empty: its defaults.
+struct CollectorSettings {
+  std::string tls = {};        // of both ports
+  std::string keepalive = {};  // of gRPC's
+};
+
 /// The OpenTelemetry Collector, in Go: its file exporter writes what it took.
 class Collector : public Receiver {
  public:
-  explicit Collector(const std::string& program);
+  explicit Collector(const std::string& program, const CollectorSettings& settings = {});
   std::vector<RecordedRequest> received(const std::set<std::string>& trace_ids, std::size_t spans) override;
 
   /// What it took, written by its file exporter in each form that it has: once it has stopped.
   static const std::vector<std::string> forms;
   std::filesystem::path file(const std::string& form) const { return directory_.path() / ("traces." + form); }
   std::filesystem::path metrics_file() const { return directory_.path() / "metrics.jsonl"; }
+  std::filesystem::path logs_file() const { return directory_.path() / "logs.jsonl"; }
   void stop() { process_.stop(); }
 
  private:
@@ -79,5 +86,8 @@ std::unique_ptr<Receiver> start_receiver(const std::string& name, const std::str
 std::vector<RecordedRequest> requests_in(const std::filesystem::path& file);
 
 std::size_t span_count(const std::vector<RecordedRequest>& requests);
+
+/// As `names_of` has them, of the service svc.
+std::vector<std::string> span_names(const std::vector<RecordedRequest>& requests);
 
 }  // namespace lens::tests

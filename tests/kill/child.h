@@ -79,6 +79,9 @@ class Shared {
 /// Where the processes of one run keep their rings and write their traces.
 class RunPlace {
  public:
+  RunPlace() = default;
+  explicit RunPlace(const std::filesystem::path& where) : directory_(where) {}
+
   std::filesystem::path rings() const { return directory_.path() / "rings"; }
   std::filesystem::path traces() const { return directory_.path() / "traces"; }
 

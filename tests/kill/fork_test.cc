@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <set>
 #include <thread>
 
 #include "src/model/identity.h"
 #include "tests/kill/child.h"
+#include "tests/support/sanitized.h"
 
 namespace lens::tests {
 namespace {
 
 using namespace lens::literals;
 
-// Contract: 3.fork
+// Contract: 3.fork, L2, C12
 TEST(Fork, ChildrenRecordWithIdsOfTheirOwn) {
   const RunPlace place;
   Child parent([&] {
@@ -46,7 +48,40 @@ TEST(Fork, ChildrenRecordWithIdsOfTheirOwn) {
   EXPECT_EQ(place.ring_file_count(), 0u);
 }
 
+// Contract: C25
+TEST(Fork, EachProcessOfEachRankHasFilesOfItsOwnThatNameBoth) {
+  const RunPlace place;
+  const Shared<std::array<std::atomic<pid_t>, 4>> pids;
+  for (int rank = 0; rank < 2; ++rank) {
+    Child parent([&] {
+      Config config = place.config();
+      config.export_strategy = "all_ranks";
+      auto telemetry = setup_telemetry(config, {.rank = rank, .world_size = 2});
+      (*pids)[std::size_t(2 * rank)] = getpid();
+      const int status = run_in_child([&] {
+        (*pids)[std::size_t(2 * rank + 1)] = getpid();
+        { auto span = managed_span(SpanGroup::step, "child"); }
+        std::exit(0);
+      });
+      EXPECT_EQ(status, 0);
+      auto span = managed_span(SpanGroup::step, "parent");
+    });
+    EXPECT_EQ(parent.wait(), 0);
+  }
+  std::set<std::string> expected, found;
+  for (std::size_t process = 0; process < pids->size(); ++process)
+    expected.insert("rank" + std::to_string(process / 2) + " " + std::to_string((*pids)[process]));
+  for (const std::filesystem::path& file : place.trace().files) {
+    const std::string name = file.filename().string();  // traces-rank<r>-<start>-<pid>.otlp.zst
+    const std::size_t rank = name.find("rank"), pid = name.rfind('-') + 1;
+    found.insert(name.substr(rank, name.find('-', rank) - rank) + " " + name.substr(pid, name.find('.') - pid));
+  }
+  EXPECT_EQ(found, expected);
+  EXPECT_EQ(place.trace().spans.size(), 4u);
+}
+
 // Ranks of one job often begin with one seed, for every generator that the program has.
+// Contract: L1
 TEST(Ids, ComeFromNoSeedOfTheProgram) {
   const RunPlace place;
   constexpr int ranks = 4, spans_of_each = 100;
@@ -89,14 +124,18 @@ TEST(Fork, OfAKilledChildLeavesItsSpansToBeRecovered) {
 }
 
 // Another thread is in the middle of everything that takes a lock: new names, first spans of new threads, groups.
-// Contract: 3.fork
+// Contract: 3.fork, L14
 TEST(Fork, WhileOtherThreadsAreAtItDoesNotDeadlock) {
+  constexpr int forks = is_sanitized ? 15 : 50;  // a sanitizer's take long beside so many busy threads
   const RunPlace place;
   Child parent([&] {
     auto telemetry = setup_telemetry(place.config(), {.rank = 0, .world_size = 1});
     std::atomic<bool> stop{false};
     std::jthread names([&] {
-      for (int i = 0; !stop; i = (i + 1) % 4000) auto span = managed_span(SpanGroup::step, "name " + std::to_string(i));
+      for (int i = 0; !stop; i = (i + 1) % 4000) {
+        auto span = managed_span(SpanGroup::step, "name " + std::to_string(i));
+        if (i % 20 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // or the trace fills the memory
+      }
     });
     std::jthread threads([&] {
       while (!stop) std::thread([] { auto span = managed_span(SpanGroup::step, "short"); }).join();
@@ -104,9 +143,19 @@ TEST(Fork, WhileOtherThreadsAreAtItDoesNotDeadlock) {
     std::jthread groups([&] {
       while (!stop) set_enabled_span_groups(MegatronSpanGroup::resolve("all"));
     });
-    for (int i = 0; i < 50; ++i) {
+    std::jthread carriers([&] {
+      while (!stop) set_pp_trace_carrier(get_pp_trace_carrier());
+    });
+    std::jthread strategies([&] {
+      while (!stop)
+        register_export_strategy(
+            "own", [](const Config&, const Rank&) { return true; }, true);
+    });
+    for (int i = 0; i < forks; ++i) {
       const int status = run_in_child([] {
         alarm(30);
+        set_pp_trace_carrier(get_pp_trace_carrier());
+        export_strategies();
         auto span = managed_span(SpanGroup::step, "in the child");
         set_enabled_span_groups(MegatronSpanGroup::resolve("per_step"));
         auto named = managed_span(SpanGroup::step, "a name of the child's own");
@@ -117,9 +166,34 @@ TEST(Fork, WhileOtherThreadsAreAtItDoesNotDeadlock) {
   });
   EXPECT_EQ(parent.wait(), 0);
   place.recover();
-  EXPECT_EQ(place.trace().count("in the child"), 50u);
+  EXPECT_EQ(place.trace().count("in the child"), std::size_t{forks});
 }
 
+// The first time is the one at which something may still have to be made.
+// Contract: C10
+TEST(Fork, BesideTheFirstUseOfTheCarrierAndTheStrategiesDoesNotDeadlock) {
+  for (int round = 0; round < 200; ++round) {
+    Child parent([] {
+      std::atomic<bool> stop{false};
+      std::jthread user([&] {
+        while (!stop) {
+          set_pp_trace_carrier(get_pp_trace_carrier());
+          export_strategies();
+        }
+      });
+      const int status = run_in_child([] {
+        alarm(5);
+        set_pp_trace_carrier(get_pp_trace_carrier());
+        export_strategies();
+      });
+      stop = true;
+      EXPECT_EQ(status, 0);
+    });
+    ASSERT_EQ(parent.wait(), 0) << "round " << round;
+  }
+}
+
+// Contract: C11
 TEST(Fork, AfterManyThreadsHaveGoneIsSound) {
   const RunPlace place;
   Child parent([&] {
@@ -162,7 +236,7 @@ std::uint64_t unmixed(std::uint64_t word) {
 
 // Positions differ for all records of a process and its forked children. What maps them to ids can be undone, so ids
 // differ too: that is tried on 10^8 of them, and holds for all.
-// Contract: 3.ids
+// Contract: 3.ids, L3
 TEST(Ids, DifferForAllPositions) {
   const model::IdentityKeys keys{0x1234567890abcdef, 2, 3};
   constexpr std::uint64_t ids_per_process = 25'000'000, processes = 4, record_bytes = 32;

@@ -22,7 +22,7 @@ std::chrono::microseconds random_delay(std::chrono::microseconds most) {
   return std::chrono::microseconds(std::uniform_int_distribution<long>(0, most.count())(generator));
 }
 
-// Contract: 3.sigkill
+// Contract: 3.sigkill, L12
 TEST(Kill, AtARandomMomentLosesNothingThatHadEnded) {
   constexpr int rounds = 100;
   for (int round = 0; round < rounds; ++round) {
@@ -37,6 +37,31 @@ TEST(Kill, AtARandomMomentLosesNothingThatHadEnded) {
     const auto recoveries = place.recover();
     EXPECT_EQ(recoveries.size(), 1u);
     EXPECT_EQ(place.ring_file_count(), 0u);
+    expect_all_recorded(*ledger, place.trace());
+    if (testing::Test::HasFailure()) break;
+  }
+}
+
+std::size_t trace_file_count(const RunPlace& place) {
+  return std::filesystem::exists(place.traces()) ? trace::open_trace(place.traces()).files.size() : 0;
+}
+
+// Contract: C25
+TEST(Kill, WhenItsFileHasJustBeenFollowedByTheNextLosesAndRepeatsNothing) {
+  constexpr std::size_t rounds = 40;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    const RunPlace place;
+    const Shared<Ledger> ledger;
+    Config config = place.config();
+    config.file_max_size_bytes = 4096;  // hardly more than a message
+    config.standard.span_batch.max_export_batch_size = 50;
+    Child child([&] { work(*ledger, config, true); });
+    const std::size_t files = 2 + round % 12;
+    wait_for([&] { return trace_file_count(place) >= files; });
+    child.kill();
+    EXPECT_EQ(place.recover().size(), 1u);
+    EXPECT_GE(trace_file_count(place), files);
     expect_all_recorded(*ledger, place.trace());
     if (testing::Test::HasFailure()) break;
   }
@@ -169,6 +194,41 @@ TEST(Recovery, RedactsWhatTheProcessWouldHave) {
   EXPECT_EQ(trace.only("open").at<std::string>("mine"), "[REDACTED]");
 }
 
+TEST(Recovery, RedactsNothingWhereTheProcessDoesNot) {
+  const RunPlace place;
+  Child child([&] {
+    Config config = place.config();
+    config.redacted_keys.clear();
+    auto telemetry = setup_telemetry(config, {.rank = 0, .world_size = 1});
+    auto open = managed_span(SpanGroup::step, "open", "token"_a = "public here");
+    _exit(0);
+  });
+  child.wait();
+  place.recover();
+  EXPECT_EQ(place.trace().only("open").at<std::string>("token"), "public here");
+}
+
+TEST(Recovery, RedactsAlsoBesideAResourceThatIsTooLongToBeKept) {
+  const RunPlace place;
+  const Shared<std::atomic<int>> said;
+  Child child([&] {
+    Config config = place.config();
+    config.redacted_keys = {"mine"};
+    config.on_error = [&](std::string_view line) {
+      if (line.find("will lack much, most") != line.npos) ++*said;
+    };
+    auto telemetry = setup_telemetry(config, {.rank = 0, .world_size = 1},
+                                     {{"much", std::string(18'000, 'x')}, {"most", std::string(17'000, 'x')}});
+    auto open = managed_span(SpanGroup::step, "open", "mine"_a = "private");
+    _exit(0);
+  });
+  child.wait();
+  EXPECT_EQ(said->load(), 1);
+  place.recover();
+  const RecordedTrace trace = place.trace();
+  EXPECT_EQ(trace.only("open").at<std::string>("mine"), "[REDACTED]");
+}
+
 TEST(Recovery, SaysThatNamesFoundNoRoomInTheFile) {
   const RunPlace place;
   Child child([&] {
@@ -183,7 +243,7 @@ TEST(Recovery, SaysThatNamesFoundNoRoomInTheFile) {
   const auto recovery = trace::recover(files[0]);
   ASSERT_TRUE(recovery);
   EXPECT_EQ(recovery->truncated, 1u);
-  EXPECT_NE(testing::PrintToString(recovery->problems).find("names are not in the file"), std::string::npos);
+  EXPECT_NE(testing::PrintToString(recovery->problems).find("the file lacks "), std::string::npos);
 }
 
 // The disk ends in the middle of a message, and the process there: its trace file has a torn tail.

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "tests/kill/child.h"
+#include "tests/support/memory_use.h"
 
 namespace lens::tests {
 namespace {
@@ -16,12 +17,6 @@ std::size_t ring_mapping_count() {
   std::size_t count = 0;
   for (std::string line; std::getline(maps, line);) count += line.ends_with(".ring");
   return count;
-}
-
-std::uintmax_t bytes_below(const std::filesystem::path& directory) {
-  std::uintmax_t bytes = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) bytes += entry.file_size();
-  return bytes;
 }
 
 constexpr int at_once = 4;
@@ -46,9 +41,9 @@ TEST(ShortThreads, TenThousandLeaveNothingBehind) {
     auto telemetry = setup_telemetry(place.config(), {.rank = 0, .world_size = 1});
     run_threads(at_once);
     const std::size_t mappings = ring_mapping_count();
-    const std::uintmax_t bytes = bytes_below(place.rings());
+    const std::uint64_t bytes = allocated_bytes_in(place.rings());
     run_threads(10'000);
-    if (ring_mapping_count() != mappings || bytes_below(place.rings()) != bytes) _exit(1);
+    if (ring_mapping_count() != mappings || allocated_bytes_in(place.rings()) != bytes) _exit(1);
   });
   EXPECT_EQ(child.wait(), 0) << "1: memory grew";
   const RecordedTrace trace = place.trace();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A shared-memory file system that is too small, at set-up and later. It must show itself as drops, never as SIGBUS.
 #include <fcntl.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <sys/mount.h>
 
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <thread>
 
@@ -97,6 +98,32 @@ TEST(SmallSharedMemory, LaterMeansDropsOfThatThread) {
   EXPECT_EQ(trace.counters->spans_dropped, 10u);
   EXPECT_NE(errors.find("telemetry lost 10 of 10011 spans: 10 (no ring for their thread)"), std::string::npos)
       << errors;
+}
+
+// Room for the ring, not for a long list of what is open in it.
+TEST(SmallSharedMemory, TooSmallForWhatIsOpenIsSaidByRecovery) {
+  const SmallMemory memory("4100k");
+  LENS_SKIP_WITHOUT(memory);
+  const RunPlace place;
+  constexpr int count = 5000;
+  Child child([&] {
+    Config config = place.config();
+    config.shm_dir = memory.path();
+    auto telemetry = setup_telemetry(config, {.rank = 0, .world_size = 1});
+    std::deque<SpanHandle> handles;
+    for (int i = 0; i < count; ++i) handles.push_back(start_span(SpanGroup::step, "request", {}, attribute("n", i)));
+    telemetry.force_flush(std::chrono::seconds(30));
+    raise(SIGKILL);
+  });
+  EXPECT_EQ(child.wait(), SIGKILL);
+  auto files = trace::find_ring_files(memory.path(), "");
+  ASSERT_EQ(files.size(), 1u);
+  const auto recovery = trace::recover(files[0]);
+  ASSERT_TRUE(recovery);
+  EXPECT_THAT(recovery->problems,
+              testing::ElementsAre(testing::StartsWith("ring 1: not all that was open found room; ")));
+  EXPECT_GT(recovery->truncated, 10u);
+  EXPECT_LT(recovery->truncated, std::uint64_t{count});
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ void record_until_handled(const RunPlace& place, Progress& progress, int signals
   }
 }
 
-// Contract: 3.sigterm
+// Contract: 3.sigterm, D23
 TEST(TerminatingSignal, InTheMiddleOfASpansBeginDrainsWithoutDeadlock) {
   const RunPlace place;
   const Shared<Progress> progress;
@@ -58,6 +58,38 @@ TEST(TerminatingSignal, InTheMiddleOfASpansBeginDrainsWithoutDeadlock) {
   }
   EXPECT_EQ(child.wait(), 0);
   EXPECT_GT(place.trace().count("step"), 0u);
+}
+
+TelemetryHandle* shut_down_by_handler = nullptr;
+
+void shut_down_on_signal(int) {
+  shut_down_by_handler->shutdown();
+  ++watched.load()->handled;
+}
+
+// It is not meant to: `shutdown` takes locks and gives memory back. But the recording thread holds none of them.
+// Contract: D23
+TEST(TerminatingSignal, ThatShutsDownInTheMiddleOfASpanDoesNotDeadlock) {
+  for (int round = 0; round < 8; ++round) {
+    const RunPlace place;
+    const Shared<Progress> progress;
+    Child child([&] {
+      watched = &*progress;
+      auto telemetry = setup_telemetry(place.config(), {.rank = 0, .world_size = 1});
+      shut_down_by_handler = &telemetry;
+      signal(SIGTERM, shut_down_on_signal);
+      while (progress->handled == 0) {
+        auto step = managed_span(SpanGroup::step, "step");
+        auto inner = managed_span(SpanGroup::step, "inner");
+        progress->recording = true;
+      }
+    });
+    while (!progress->recording) std::this_thread::yield();
+    child.signal(SIGTERM);
+    EXPECT_EQ(child.wait(), 0);
+    EXPECT_GT(place.trace().count("step"), 0u);
+    EXPECT_EQ(place.ring_file_count(), 0u);
+  }
 }
 
 TEST(TerminatingSignal, DuringTheDrainOfAnotherIsHandledToo) {

@@ -21,6 +21,7 @@ RecordedTrace trace_of(const char* scenario) {
   }
 }
 
+// Contract: C16
 TEST(UnloadedLibrary, KeepsItsNamesThoughAnotherTakesItsPlace) {
   const RecordedTrace trace = trace_of("replace");
   EXPECT_EQ(trace.names(), "a inner a outer b inner b outer");
@@ -30,6 +31,7 @@ TEST(UnloadedLibrary, KeepsItsNamesThoughAnotherTakesItsPlace) {
   }
 }
 
+// Contract: C16
 TEST(UnloadedLibrary, SharesTheSwitchOfAGroupOfOneName) { EXPECT_EQ(trace_of("share").names(), "a inner b inner"); }
 
 TEST(UnloadedLibrary, LoadedAfterTheGroupsWereSetFollowsThem) { EXPECT_EQ(trace_of("load late").names(), "b outer"); }

@@ -50,6 +50,15 @@ TEST(Exit, ByAbortIsRecovered) {
   expect_both(place);
 }
 
+// Contract: L12
+TEST(Exit, BySigtermWithoutAHandlerIsRecovered) {
+  const RunPlace place;
+  Child child([&] { record_and(place, [] { raise(SIGTERM); }); });
+  EXPECT_EQ(WTERMSIG(child.wait()), SIGTERM);
+  EXPECT_EQ(place.recover().size(), 1u);
+  expect_both(place);
+}
+
 TEST(Exit, ByExecIsRecoveredThoughTheProcessLives) {
   const RunPlace place;
   int executed[2], until[2];
@@ -102,7 +111,31 @@ TEST(Exit, ByAnUncaughtExceptionFlushes) {
   EXPECT_EQ(place.trace().spans.size(), 2u);
 }
 
-// Contract: 3.shutdown
+TEST(Exit, AfterAChangeOfDirectoryFindsItsFilesAgain) {
+  const RunPlace place;
+  const std::filesystem::path above = place.rings().parent_path();
+  std::filesystem::create_directory(above / "elsewhere");
+  Child child([&] {
+    Config config = place.config();
+    config.shm_dir = "rings";
+    config.file_dir = "traces";
+    std::filesystem::current_path(above);
+    auto telemetry = setup_telemetry(config, {.rank = 0, .world_size = 1});
+    std::filesystem::current_path("elsewhere");
+    { auto span = managed_span(SpanGroup::step, "parent"); }
+    const int status = run_in_child([] {
+      { auto span = managed_span(SpanGroup::step, "child"); }
+      std::exit(0);
+    });
+    EXPECT_EQ(status, 0);
+  });
+  EXPECT_EQ(child.wait(), 0);
+  EXPECT_EQ(place.ring_file_count(), 0u);
+  EXPECT_EQ(place.trace().names(), "child parent");
+  EXPECT_TRUE(std::filesystem::is_empty(above / "elsewhere"));
+}
+
+// Contract: 3.shutdown, L9, L11
 TEST(Exit, AfterShutdownByTwoPathsWritesOnce) {
   const RunPlace place;
   Child child([&] {
@@ -119,6 +152,7 @@ TEST(Exit, AfterShutdownByTwoPathsWritesOnce) {
   EXPECT_EQ(place.ring_file_count(), 0u);
 }
 
+// Contract: C14
 TEST(Exit, WithAHandleInThreadLocalMemoryDoesNotHang) {
   const RunPlace place;
   Child child([&] {
@@ -142,6 +176,7 @@ struct RecordsWhenDestroyed {
   }
 };
 
+// Contract: C13
 TEST(Exit, RunsStaticDestructorsThatTraceBeforeAndAfterTheFlush) {
   const RunPlace place;
   Child child([&] {
@@ -153,6 +188,35 @@ TEST(Exit, RunsStaticDestructorsThatTraceBeforeAndAfterTheFlush) {
   EXPECT_EQ(WEXITSTATUS(child.wait()), 5);
   EXPECT_EQ(place.trace().count("before the flush"), 2u);
   EXPECT_EQ(place.ring_file_count(), 0u);
+}
+
+// Contract: C13
+TEST(Exit, WhileOtherThreadsTraceIsOrderly) {
+  for (int round = 0; round < 8; ++round) {
+    const RunPlace place;
+    Child child([&] {
+      static auto* telemetry = new TelemetryHandle(setup_telemetry(place.config(), {.rank = 0, .world_size = 1}));
+      static const RecordsWhenDestroyed early{"before the flush"};
+      static std::atomic<int> recording{0};
+      for (int number = 0; number < 2; ++number) {
+        std::thread([] {
+          for (bool first = true;; first = false) {
+            auto step = managed_span(SpanGroup::step, "step");
+            auto handle = start_span(SpanGroup::step, "handle");
+            recording += first;
+          }
+        }).detach();
+      }
+      while (recording < 2) std::this_thread::yield();
+      std::exit(telemetry->is_exporting() ? 5 : 6);
+    });
+    ASSERT_EQ(WEXITSTATUS(child.wait()), 5);
+    const RecordedTrace trace = place.trace();
+    EXPECT_GT(trace.count("step"), 0u);
+    EXPECT_EQ(trace.count("before the flush"), 2u);
+    EXPECT_TRUE(trace.problems.empty());
+    EXPECT_EQ(place.ring_file_count(), 0u);
+  }
 }
 
 TEST(Exit, OfAThreadRunsItsDestructorsThatTrace) {

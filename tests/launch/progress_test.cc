@@ -46,7 +46,7 @@ TEST(ProgressText, says_what_is_known) {
   EXPECT_EQ(
       progress_text(Iteration{.number = 10, .total = 100, .step_time_ms = 12.34, .loss = 2.3}, SpanCounts{1234, 5}),
       "iteration 10/100 · 12.34 ms a step · loss 2.3 · 1234 spans, 5 dropped");
-  EXPECT_EQ(progress_text({}, SpanCounts{1, 0}), "1 spans, 0 dropped");
+  EXPECT_EQ(progress_text({}, SpanCounts{1, 0}), "1 span, 0 dropped");
 }
 
 std::string ring_file(const char* run_id, std::uint64_t recorded, std::uint64_t dropped) {

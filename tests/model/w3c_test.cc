@@ -32,6 +32,7 @@ TEST(Traceparent, IsReadAndSentAs00) {
     EXPECT_EQ(context.trace_id.hex(), trace) << header;
     EXPECT_EQ(context.span_id.hex(), parent) << header;
     EXPECT_EQ(format_traceparent(context), sent) << header;
+    EXPECT_EQ(fault_of_traceparent(header), "") << header;
   }
 }
 
@@ -67,6 +68,7 @@ TEST(Traceparent, ThatIsMalformedIsIgnored) {
   for (const std::string& header : vectors) {
     EXPECT_FALSE(parse_traceparent(header)) << header;
     EXPECT_EQ(format_traceparent(parse_traceparent(header)), "");
+    EXPECT_EQ(fault_of_traceparent(header) == "", header == "") << header;
   }
 }
 
@@ -104,7 +106,10 @@ TEST(Tracestate, IsReadMemberByMember) {
       {"foo= !\"#$%&'()*+-./09:;<>?@AZ[\\]^_`az{|}~", "foo= !\"#$%&'()*+-./09:;<>?@AZ[\\]^_`az{|}~"},
       {members(32), members(32)},
   };
-  for (const auto& vector : vectors) EXPECT_EQ(tracestate(vector.header), vector.members) << vector.header;
+  for (const auto& vector : vectors) {
+    EXPECT_EQ(tracestate(vector.header), vector.members) << vector.header;
+    EXPECT_EQ(fault_of_tracestate(vector.header), "") << vector.header;
+  }
 }
 
 // Contract: 5.w3c
@@ -133,7 +138,10 @@ TEST(Tracestate, WithAMalformedMemberIsIgnored) {
       "a=" + std::string(257, 'v'),
       members(33),
   };
-  for (const std::string& header : vectors) EXPECT_EQ(tracestate(header), "") << header;
+  for (const std::string& header : vectors) {
+    EXPECT_EQ(tracestate(header), "") << header;
+    EXPECT_EQ(fault_of_tracestate(header) == "", header == "" || header == ",") << header;
+  }
 }
 
 // Contract: 5.w3c
@@ -148,6 +156,20 @@ TEST(Tracestate, LosesWholeMembersFirstTheLongThenTheLast) {
   const std::string three = member('a', 128) + ',' + member('b', 128) + ',' + member('c', 128);
   EXPECT_EQ(sent(member('d', 129) + ',' + three), three);
   EXPECT_EQ(sent(three + ',' + member('d', 128)), three);
+}
+
+// Contract: 5.launcher-malformed
+TEST(Fault, OfATraceContextSaysWhatIsWrong) {
+  EXPECT_EQ(fault_of_traceparent("00-" + zeros + "-" + parent + "-01"), "an id of it is all zeros");
+  EXPECT_EQ(fault_of_traceparent("ff-" + ids + "-01"), "ff is no version");
+  EXPECT_EQ(fault_of_traceparent("00-" + ids + "-01-more"), "it does not end behind the flags");
+  EXPECT_EQ(fault_of_traceparent("00-" + trace + "-00F067AA0BA902B7-01"), "a digit of it is not one of 0-9 and a-f");
+  EXPECT_EQ(fault_of_traceparent(trace), "it is not version-trace id-span id-flags, of 2, 32, 16 and 2 hex digits");
+  EXPECT_EQ(fault_of_tracestate("foo=1, ,BAR=2"), "member 2 of it is not a key in lower case with a value behind =");
+  for (const std::string& member : {std::string(257, 'k') + "=v", "k=" + std::string(257, 'v')})
+    EXPECT_EQ(fault_of_tracestate("a=1," + member), "member 2 of it has a key or a value of more than 256 characters");
+  EXPECT_EQ(fault_of_tracestate("k=" + std::string(256, 'v')), "");
+  EXPECT_EQ(fault_of_tracestate(members(33)), "it has more than 32 members");
 }
 
 // Contract: 5.w3c
@@ -188,7 +210,10 @@ TEST(Baggage, IsReadMemberByMember) {
       {"k=%C3", {{"k", "\xef\xbf\xbd"}}},
       {"!#$%&'*+-.^_`|~az09=!#$&'()*+-./:<=>?@[]^_`{|}~", {{"!#$%&'*+-.^_`|~az09", "!#$&'()*+-./:<=>?@[]^_`{|}~"}}},
   };
-  for (const auto& vector : vectors) EXPECT_EQ(parse_baggage(vector.header), vector.members) << vector.header;
+  for (const auto& vector : vectors) {
+    EXPECT_EQ(parse_baggage(vector.header), vector.members) << vector.header;
+    EXPECT_EQ(fault_of_baggage(vector.header), "") << vector.header;
+  }
 }
 
 // Contract: 5.w3c
@@ -200,6 +225,8 @@ TEST(Baggage, LosesTheMembersThatAreMalformed) {
   for (const std::string& member : malformed) {
     EXPECT_EQ(parse_baggage(member), Members{}) << member;
     EXPECT_EQ(parse_baggage("a=1," + member + ",b=2"), (Members{{"a", "1"}, {"b", "2"}})) << member;
+    const bool is_blank = member == "" || member == " ";
+    EXPECT_EQ(fault_of_baggage("a=1," + member + ",b=2").starts_with("member 2 of it"), !is_blank) << member;
   }
 }
 
@@ -221,12 +248,15 @@ TEST(Baggage, CarriesSixtyFourMembersAnd8192BytesAndNeverAPart) {
   std::string header;
   for (const BaggageMember& member : many) header += (header.empty() ? "" : ",") + member.key + "=" + member.value;
   EXPECT_EQ(parse_baggage(header), first);
+  EXPECT_EQ(fault_of_baggage(header), "it has more than 64 members or 8192 bytes");
 
   const Members fitting = {{"a", std::string(4093, 'x')}, {"b", std::string(4094, 'x')}};
   ASSERT_EQ(format_baggage(fitting).size(), 8192u);
   EXPECT_EQ(parse_baggage(format_baggage(fitting)), fitting);
   const std::string too_long = "a=" + std::string(4093, 'x') + ",b=" + std::string(4095, 'x') + ",c=1";
   EXPECT_EQ(parse_baggage(too_long), (Members{fitting[0], {"c", "1"}}));
+  EXPECT_EQ(fault_of_baggage(too_long), "it has more than 64 members or 8192 bytes");
+  EXPECT_EQ(fault_of_baggage(format_baggage(fitting)), "");
   EXPECT_EQ(format_baggage({fitting[0], {"b", std::string(4095, 'x')}, {"c", "1"}}), too_long.substr(0, 4095) + ",c=1");
 }
 

@@ -41,15 +41,30 @@ TEST(JsonRead, brings_back_every_kind_of_value) {
   }
 }
 
+TEST(JsonRead, brings_back_log_records) {
+  const std::string line =
+      R"({"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"1","severityNumber":9,"severityText":"INFO",)"
+      R"("body":{"stringValue":"b"},"attributes":[{"key":"k","value":{"intValue":"1"}}],"droppedAttributesCount":2,)"
+      R"("flags":3,"traceId":"000102030405060708090a0b0c0d0e0f","spanId":"0001020304050607",)"
+      R"("observedTimeUnixNano":"2","eventName":"e"}]}]}]})";
+  std::string json;
+  append_json(json, Signal::logs, from_json(Signal::logs, line));
+  EXPECT_EQ(json, line);
+  EXPECT_EQ(from_json(Signal::logs, R"({"resourceSpans":[{}]})"), "");
+}
+
+// Contract: 7.json-read
 TEST(JsonRead, takes_integers_that_are_not_strings) {
   EXPECT_EQ(read_and_write(with_value(R"("intValue":7)")), with_value(R"("intValue":"7")"));
 }
 
+// Contract: 7.json-read
 TEST(JsonRead, takes_ids_in_upper_case) {
   std::string upper = R"({"resourceSpans":[{"scopeSpans":[{"spans":[{"spanId":"ABCDEF0123456789"}]}]}]})";
   EXPECT_EQ(read_and_write(upper), R"({"resourceSpans":[{"scopeSpans":[{"spans":[{"spanId":"abcdef0123456789"}]}]}]})");
 }
 
+// Contract: 7.json-read
 TEST(JsonRead, ignores_unknown_names_and_nulls) {
   EXPECT_EQ(read_and_write(R"({"future":{"a":[1]},"resourceSpans":[{"resource":null,"schemaUrl":"u"}]})"),
             R"({"resourceSpans":[{"schemaUrl":"u"}]})");

@@ -25,6 +25,7 @@ std::string value_json(const std::string& value) {
   return json.substr(before.size(), json.size() - before.size() - after.size());
 }
 
+// Contract: 7.json-write
 TEST(JsonWrite, writes_a_span_as_the_protocol_has_it) {
   std::string fields = message({bytes_field(4, parent_id), varint_field(6, 1),
                                 bytes_field(9, integer_attribute("megatron.iteration", 7)),
@@ -49,6 +50,7 @@ TEST(JsonWrite, leaves_an_empty_parent_out) {
   EXPECT_EQ(to_json(request_of_span(bytes_field(4, ""))).find("parentSpanId"), std::string::npos);
 }
 
+// Contract: 7.json-write
 TEST(JsonWrite, writes_every_kind_of_value) {
   EXPECT_EQ(value_json(bytes_field(1, "text")), R"("stringValue":"text")");
   EXPECT_EQ(value_json(varint_field(2, 1)), R"("boolValue":true)");

@@ -75,6 +75,19 @@ TEST(RequestHalves, LosesNothingOfSeveralResourcesAndScopes) {
   EXPECT_EQ(whole, parts);
 }
 
+TEST(RequestHalves, KeepTheOrderInWhichTheFirstItemsCanBeLeftOut) {
+  const std::string request = resource_spans("a", {scope_spans("s", {"one"}), scope_spans("t", {"two", "three"})}) +
+                              resource_spans("b", {scope_spans("s", {"four", std::string(1000, 'x'), "six"})});
+  const auto whole = content_of(request);
+  EXPECT_EQ(content_of_all_parts(request), whole);
+  for (std::size_t count = 0; count < whole.size(); ++count)
+    EXPECT_EQ(content_of(without_first(request, count)),
+              std::vector(whole.begin() + static_cast<std::ptrdiff_t>(count), whole.end()));
+  EXPECT_EQ(without_first(request, 6), "");
+  EXPECT_EQ(without_first(request, 7), "");
+  EXPECT_THROW(without_first(request.substr(0, request.size() - 3), 1), DecodeError);
+}
+
 TEST(RequestHalves, LeavesASpanWholeHoweverLargeItIs) {
   EXPECT_FALSE(halved(resource_spans("a", {scope_spans("s", {std::string(1 << 20, 'x')})})));
   EXPECT_FALSE(halved(""));

@@ -32,8 +32,10 @@ class SpanEncoderTest : public testing::Test {
                         [](std::uint64_t ticks) { return std::int64_t(ticks); }, limits_, {"token"});
     span_.items = items_;
     span_.name = 1;
-    base::Buffer out;
+    base::Buffer out, again;
     encoder.encode(span_, out);
+    encoder.encode(span_, again);  // knows the names now, and takes a plain span's own way
+    EXPECT_EQ(again.view(), out.view());
     const Envelope envelope({{"service.name", "nemo"}}, "lens", "1");
     auto request = tests::read_request(envelope.request(out.view()));
     EXPECT_EQ(request.scope_name, "lens");
@@ -79,6 +81,31 @@ TEST_F(SpanEncoderTest, WritesTextsOfEveryLengthOfALength) {
   }
 }
 
+TEST_F(SpanEncoderTest, WritesPlainSpansWhole) {
+  const std::uint64_t numbers[] = {0, 127, 128, 1u << 31, std::uint64_t(INT64_MAX), UINT64_MAX};
+  for (const std::uint64_t number : numbers) {
+    for (const std::size_t size : {0u, 1u, 7u, 8u, 127u, 128u, 65'535u}) {
+      items_.clear();
+      const std::string text(size, 'x');
+      add(ScalarItem{{2, ItemType::integer, 0, 0}, number}, TextItem(3, text), TextItem(4, text));
+      const RecordedSpan span = encoded();
+      EXPECT_EQ(span.at<std::int64_t>("key"), std::int64_t(number));
+      EXPECT_EQ(span.at<std::string>("other"), text);
+      EXPECT_EQ(span.at<std::string>("token"), "[REDACTED]");
+    }
+    items_.clear();
+    add(ScalarItem{{2, ItemType::unsigned_integer, 0, 0}, number}, ScalarItem{{3, ItemType::boolean, 0, 0}, number & 1},
+        ScalarItem{{1, ItemType::floating, 0, 0}, __builtin_bit_cast(std::uint64_t, double(number))});
+    const RecordedSpan span = encoded();
+    if (number > std::uint64_t(INT64_MAX))
+      EXPECT_EQ(span.at<std::string>("key"), std::to_string(number));
+    else
+      EXPECT_EQ(span.at<std::int64_t>("key"), std::int64_t(number));
+    EXPECT_EQ(span.at<bool>("other"), (number & 1) != 0);
+    EXPECT_EQ(span.at<double>("span"), double(number));
+  }
+}
+
 TEST_F(SpanEncoderTest, MarksTruncationAndInversion) {
   span_.start_unix_ns = 500;
   span_.end_unix_ns = 400;
@@ -112,13 +139,24 @@ TEST_F(SpanEncoderTest, TakesNoHarmFromANameOrCountThatCannotBe) {
   EXPECT_EQ(encoded().at<std::int64_t>("?"), 5);
 }
 
-TEST(Redaction, IsByWholeKeysAndLastParts) {
-  const std::vector<std::string> listed = {"prompt", "password", "token", "secret", "key"};
-  for (const char* key : {"prompt", "PROMPT", "api_key", "auth.token", "Secret", "db.password"})
-    EXPECT_TRUE(is_redacted(key, listed)) << key;
-  for (const char* key : {"monkey", "keys", "gen_ai.prompt", "tokens", "", "_", "token.count"})
-    EXPECT_FALSE(is_redacted(key, listed)) << key;
-  EXPECT_FALSE(is_redacted("api_key", {"prompt"}));
+// Of a type that no item has, or has elsewhere, with nothing behind its header.
+TEST_F(SpanEncoderTest, TakesNoAttributeOfATypeThatCannotBe) {
+  for (int type = 0; type < 256; ++type) {
+    struct {
+      RecordHeader event;
+      ItemHeader item;
+    } record{{1, 1, RecordHeader::form_of(24, RecordKind::event)}, {2, ItemType(type), 0, 0}};
+    items_ = std::vector<std::byte>(sizeof record.item);
+    std::memcpy(items_.data(), &record.item, sizeof record.item);
+    std::vector<std::byte> later(sizeof record);
+    std::memcpy(later.data(), &record, sizeof record);
+    span_.later = later;
+    const bool is_text_or_array = type >= int(ItemType::string) && type <= int(ItemType::string_array);
+    const bool is_attribute = is_text_or_array || type == int(ItemType::unsigned_array);
+    const RecordedSpan span = encoded();
+    EXPECT_EQ(span.has("key"), is_attribute) << type;
+    EXPECT_EQ(span.events.at(0).attributes.contains("key"), is_attribute) << type;
+  }
 }
 
 }  // namespace

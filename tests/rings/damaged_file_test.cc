@@ -8,10 +8,13 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <thread>
 
 #include "src/record/layout.h"
+#include "src/record/recorder.h"
 #include "tests/kill/child.h"
+#include "tools/trace/group_request.h"
 #include "tools/trace/process_state.h"
 
 namespace lens::tests {
@@ -24,6 +27,8 @@ using testing::HasSubstr;
 
 void record_something_of_everything(const Config& config) {
   auto telemetry = setup_telemetry(config, {.rank = 0, .world_size = 1});
+  extract(std::map<std::string, std::string>{{"traceparent", "00-0123456789abcdef0123456789abcdef-00f067aa0ba902b7-01"},
+                                             {"tracestate", "one=1,two=2"}});
   auto job = managed_span(SpanGroup::job, "job", "sizes"_a = std::vector<int>{1, 2, 3});
   for (int i = 0; i < 30; ++i) {
     auto step =
@@ -31,8 +36,13 @@ void record_something_of_everything(const Config& config) {
     step.add_event("event", "n"_a = 1.5);
     step.set_status(StatusCode::error, "a message");
   }
+  log(Severity::info, "flushed");
   telemetry.force_flush();
   for (int i = 0; i < 30; ++i) auto step = managed_span(SpanGroup::step, "batched", "i"_a = i);
+  for (int i = 0; i < 20; ++i) log(Severity::warn, "batched", "i"_a = i);
+  const FileHeader& header = record::Recorder::instance().file()->header();
+  while (header.log_batch_bytes[0] == 0 || header.batch_bytes[0] == 0) std::this_thread::yield();
+  for (int i = 0; i < 10; ++i) log(Severity::error, "recorded", "i"_a = i, "text"_a = "a text");
   SpanHandle handle = start_span(SpanGroup::step, "handle", {.kind = SpanKind::server, .root = true}, "h"_a = 1);
   std::thread([&] {
     handle.set("answer"_a = "from another thread");
@@ -46,7 +56,8 @@ class DamagedFile : public testing::Test {
  protected:
   DamagedFile() {
     Config config = place_.config();
-    config.standard.span_batch.schedule_delay = std::chrono::hours(1);
+    config.logs_enabled = true;
+    config.standard.span_batch.schedule_delay = config.standard.log_batch.schedule_delay = std::chrono::hours(1);
     Child child([&] { record_something_of_everything(config); });
     EXPECT_EQ(child.wait(), 0);
     for (const auto& entry : std::filesystem::directory_iterator(place_.rings())) path_ = entry.path();
@@ -78,6 +89,7 @@ class DamagedFile : public testing::Test {
       problems = state.problems;
       if (auto recovery = trace::recover(rings)) {
         recovered_ = recovery->ended + recovery->truncated;
+        recovered_logs_ = recovery->log_records;
         problems.insert(problems.end(), recovery->problems.begin(), recovery->problems.end());
       }
     } catch (const std::exception& error) {
@@ -113,18 +125,37 @@ class DamagedFile : public testing::Test {
     }
   }
 
+  /// Makes `bytes` zero from `at` on, and good again. Returns what was said.
+  std::string said_with_zeroes(std::uint64_t at, std::uint64_t bytes) {
+    std::string before(bytes, 'x');
+    EXPECT_EQ(pread(file_, before.data(), bytes, off_t(at)), ssize_t(bytes));
+    const std::string zeroes(bytes, '\0');
+    EXPECT_EQ(pwrite(file_, zeroes.data(), bytes, off_t(at)), ssize_t(bytes));
+    std::string problems = said(read_all());
+    EXPECT_EQ(pwrite(file_, before.data(), bytes, off_t(at)), ssize_t(bytes));
+    return problems;
+  }
+
+  /// Asks for groups through the control block, as `lens set` does. No answer can come: the process is dead.
+  void ask_for_groups() {
+    trace::GroupRequest request(original_);
+    EXPECT_TRUE(request.write("step"));
+    if (const auto answer = request.read_answer()) ADD_FAILURE() << answer->text;
+  }
+
   std::string said(const std::vector<std::string>& problems) const { return testing::PrintToString(problems); }
 
-  RunPlace place_;
+  RunPlace place_{"/dev/shm"};  // thousands of recoveries, each of which waits until it is on the disk
   std::filesystem::path path_, original_;
   int file_ = -1;
-  std::uint64_t recovered_ = 0;
+  std::uint64_t recovered_ = 0, recovered_logs_ = 0;
   alignas(FileHeader) char bytes_of_header_[sizeof(FileHeader)] = {};
   alignas(RingHeader) char bytes_of_ring_[sizeof(RingHeader)] = {};
 };
 
 TEST_F(DamagedFile, UndamagedIsReadWhole) {
   EXPECT_EQ(said(read_all()), "{}");
+  EXPECT_EQ(recovered_logs_, 30u);
   EXPECT_EQ(recovered_, 33u);  // 30 that had ended since the flush; the job, the handle and the other thread's span
   const RecordedTrace trace = place_.trace();
   EXPECT_EQ(trace.count("batched"), 30u);
@@ -146,6 +177,11 @@ TEST_F(DamagedFile, SaysWhatCannotBeRead) {
   EXPECT_THAT(said(read_with(offsetof(FileHeader, ring_count), 0u)), HasSubstr("number of rings"));
   EXPECT_THAT(said(read_with(offsetof(FileHeader, clock) + offsetof(record::ClockCalibration, ns_per_tick), most)),
               HasSubstr("rate of the clock"));
+  for (const std::size_t field :
+       {offsetof(record::StoredSampler, threshold), offsetof(record::StoredSampler, follows_parent)}) {
+    EXPECT_THAT(said(read_with(offsetof(FileHeader, sampler) + field, most)), HasSubstr("which traces"));
+    EXPECT_EQ(recovered_, 33u) << "nothing is left out";
+  }
   for (const std::uint32_t state : {0u, 2u, 77u}) {
     EXPECT_THAT(said(read_with(offsetof(FileHeader, state), state)), HasSubstr("yet it holds spans")) << state;
     EXPECT_GT(recovered_, 30u);
@@ -159,11 +195,12 @@ TEST_F(DamagedFile, SaysWhatCannotBeRead) {
 TEST_F(DamagedFile, HeaderWithAnyByteOrWordChangedIsRead) {
   // The texts' first bytes only: a changed directory is another one, and would be made.
   const std::uint64_t texts = offsetof(FileHeader, run_id), clock = offsetof(FileHeader, clock);
+  const std::uint64_t until_control = offsetof(FileHeader, control) - clock;  // which readers leave alone
   flip_every_byte(0, texts + 8);
   try_extremes(0, texts);
   flip_every_byte(offsetof(FileHeader, trace_file), 64);
-  flip_every_byte(clock, sizeof(FileHeader) - clock);
-  try_extremes(clock, sizeof(FileHeader) - clock);
+  flip_every_byte(clock, until_control);
+  try_extremes(clock, until_control);
 }
 
 TEST_F(DamagedFile, RingHeadersWithAnyByteOrWordChangedAreRead) {
@@ -194,15 +231,78 @@ TEST_F(DamagedFile, NamesEnvelopeAndBatchWithAnyByteChangedAreRead) {
   flip_every_byte(header().batch_offset, header().batch_bytes[0].load(), 5);
 }
 
+TEST_F(DamagedFile, LogRecordsWithAnyByteOrWordChangedAreRead) {
+  const std::uint64_t at = header().log_batch_offset, bytes = header().log_batch_bytes[0].load();
+  flip_every_byte(at, bytes);
+  try_extremes(at, std::min<std::uint64_t>(bytes, 256));
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t size_at = offsetof(FileHeader, log_batch_bytes);
+  EXPECT_THAT(said(read_with(size_at, most)), HasSubstr("a batch of log records cannot be read"));
+  EXPECT_THAT(said(read_with(size_at, bytes - 1)), HasSubstr("bytes of the log records cannot be understood"));
+  EXPECT_EQ(recovered_logs_, 29u);
+  EXPECT_THAT(said(read_with(offsetof(FileHeader, log_batch_offset), most)), HasSubstr("log records cannot be read"));
+}
+
+TEST_F(DamagedFile, TraceStatesWithAnyByteOrWordChangedAreRead) {
+  const std::uint64_t at = header().trace_states_offset;
+  flip_every_byte(at, sizeof(record::StoredTraceState));
+  try_extremes(at, 64);
+  const std::uint64_t bytes_at = at + offsetof(record::StoredTraceState, bytes);
+  EXPECT_THAT(said(read_with(bytes_at, 513u)), HasSubstr("1 tracestate cannot be understood"));
+  EXPECT_THAT(said(read_with(bytes_at, 3u)), HasSubstr("1 tracestate cannot be understood"));
+  EXPECT_THAT(said(read_with(at + offsetof(record::StoredTraceState, text), '\xff')),
+              HasSubstr("1 tracestate cannot be understood"));
+  EXPECT_THAT(said(read_with(offsetof(FileHeader, trace_states_offset), std::numeric_limits<std::uint64_t>::max())),
+              HasSubstr("tracestates cannot be read"));
+  EXPECT_THAT(said(read_with(offsetof(FileHeader, trace_states_lost), std::uint64_t{2})),
+              HasSubstr("no memory for 2 tracestates"));
+}
+
+TEST_F(DamagedFile, ControlBlockWithAnyByteOrWordChangedHarmsNobody) {
+  const std::uint64_t at = offsetof(FileHeader, control), bytes = sizeof(FileHeader::control);
+  std::string sound(bytes, 'x');
+  ASSERT_EQ(pread(file_, sound.data(), bytes, off_t(at)), ssize_t(bytes));
+  for (std::uint64_t i = 0; i < bytes; ++i) {
+    for (const char value : {'\0', '\1', '\xfe', '\xff', static_cast<char>(~sound[i])}) {
+      std::string damaged = sound;
+      damaged[i] = value;
+      ASSERT_EQ(pwrite(file_, damaged.data(), bytes, off_t(at)), ssize_t(bytes));
+      ask_for_groups();
+    }
+  }
+  for (const char value : {'\0', '\xff'}) {
+    const std::string damaged(bytes, value);
+    ASSERT_EQ(pwrite(file_, damaged.data(), bytes, off_t(at)), ssize_t(bytes));
+    ask_for_groups();
+    EXPECT_EQ(said(read_all()), "{}");
+    EXPECT_EQ(recovered_, 33u);
+  }
+}
+
+TEST_F(DamagedFile, SaysWhichHeaderIsEmpty) {
+  EXPECT_THAT(said_with_zeroes(0, sizeof(FileHeader)), HasSubstr("not a file of rings"));
+  EXPECT_THAT(said_with_zeroes(0, 4096), HasSubstr("not a file of rings"));
+  for (const std::uint32_t number : {1u, 2u})
+    EXPECT_THAT(said_with_zeroes(ring_at(number), sizeof(RingHeader)), HasSubstr("belong to no ring")) << number;
+}
+
 TEST_F(DamagedFile, CutOffAnywhereIsRead) {
-  constexpr std::uint64_t page = 4096;
-  for (std::uint64_t size = std::filesystem::file_size(original_); size > page; size -= page) {
-    ASSERT_EQ(ftruncate(file_, off_t(size - page)), 0);
+  constexpr std::uint64_t some_pages = 5 * 4096;
+  for (std::uint64_t size = std::filesystem::file_size(original_); size > some_pages; size -= some_pages) {
+    ASSERT_EQ(ftruncate(file_, off_t(size - some_pages)), 0);
     read_all();
   }
-  for (std::uint64_t size = sizeof(FileHeader) + 8; size >= 4; size -= 4) {
+  for (std::uint64_t size = sizeof(FileHeader) + 8;; size -= 4) {
     ASSERT_EQ(ftruncate(file_, off_t(size)), 0);
     EXPECT_NE(said(read_all()), "{}") << size;
+    if (size == 0) break;
+    if (size >= offsetof(FileHeader, control) + sizeof(FileHeader::control)) continue;
+    trace::GroupRequest request(original_);
+    const auto ask = [&request] {
+      request.write("step");
+      request.read_answer();
+    };
+    EXPECT_THAT(ask, testing::ThrowsMessage<std::runtime_error>(HasSubstr("ends before its control block")));
   }
 }
 

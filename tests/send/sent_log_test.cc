@@ -7,6 +7,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "tests/support/file_locks.h"
 #include "tests/support/temporary_directory.h"
 
 namespace lens::send {
@@ -24,21 +25,24 @@ class SentLogTest : public testing::Test {
 TEST_F(SentLogTest, RemembersHowMuchOfEachFileWasTaken) {
   {
     SentLog log = open();
-    EXPECT_EQ(log.sent_bytes("a"), 0u);
-    log.add("a", 10);
-    log.add("b", 5);
-    log.add("a", 30);
+    EXPECT_EQ(log.sent("a").bytes, 0u);
+    log.add("a", {10});
+    log.add("b", {5});
+    log.add("a", {30});
+    log.add("d", {40, 7});
   }
   SentLog log = open();
-  EXPECT_EQ(log.sent_bytes("a"), 30u);
-  EXPECT_EQ(log.sent_bytes("b"), 5u);
-  EXPECT_EQ(log.sent_bytes("c"), 0u);
+  EXPECT_EQ(log.sent("a").bytes, 30u);
+  EXPECT_EQ(log.sent("b").bytes, 5u);
+  EXPECT_EQ(log.sent("c").bytes, 0u);
+  EXPECT_EQ(log.sent("d").bytes, 40u);
+  EXPECT_EQ(log.sent("d").items, 7u) << "of the request that begins there";
 }
 
 TEST_F(SentLogTest, KeepsDestinationsApart) {
   SentLog one = open("http://one"), other = open("http://other");
-  one.add("a", 10);
-  EXPECT_EQ(other.sent_bytes("a"), 0u);
+  one.add("a", {10});
+  EXPECT_EQ(other.sent("a").bytes, 0u);
   EXPECT_NE(one.path(), other.path());
 }
 
@@ -46,33 +50,49 @@ TEST_F(SentLogTest, PassesALineOverThatItsWriterWasKilledIn) {
   std::filesystem::path path;
   {
     SentLog log = open();
-    log.add("a", 10);
+    log.add("a", {10});
     path = log.path();
   }
   std::ofstream(path, std::ios::app) << R"({"file":"a","sent_by)";
   {
     SentLog log = open();
-    EXPECT_EQ(log.sent_bytes("a"), 10u);
-    log.add("a", 20);
+    EXPECT_EQ(log.sent("a").bytes, 10u);
+    log.add("a", {20});
   }
-  EXPECT_EQ(open().sent_bytes("a"), 20u);
+  EXPECT_EQ(open().sent("a").bytes, 20u);
 }
 
 TEST_F(SentLogTest, IsOneProcessesAtATime) {
   const SentLog log = open();
+  EXPECT_TRUE(log.is_locked());
   EXPECT_THROW(open(), std::runtime_error);
+}
+
+TEST_F(SentLogTest, GoesOnWhereThereAreNoLocksAndTellsSo) {
+  const tests::FileLocks none(tests::FileLocks::Kind::none);
+  {
+    SentLog log = open();
+    EXPECT_FALSE(log.is_locked());
+    log.add("a", {10});
+  }
+  EXPECT_EQ(open().sent("a").bytes, 10u);
+}
+
+TEST_F(SentLogTest, DoesNotBlameAnotherProcessForALockThatFails) {
+  const tests::FileLocks broken(tests::FileLocks::Kind::broken);
+  EXPECT_THROW(open(), std::system_error);
 }
 
 TEST_F(SentLogTest, ForgetsWhenItIsTold) {
   {
     SentLog log = open();
-    log.add("a", 10);
+    log.add("a", {10});
     log.clear();
-    EXPECT_EQ(log.sent_bytes("a"), 0u);
-    log.add("b", 1);
+    EXPECT_EQ(log.sent("a").bytes, 0u);
+    log.add("b", {1});
   }
-  EXPECT_EQ(open().sent_bytes("a"), 0u);
-  EXPECT_EQ(open().sent_bytes("b"), 1u);
+  EXPECT_EQ(open().sent("a").bytes, 0u);
+  EXPECT_EQ(open().sent("b").bytes, 1u);
 }
 
 TEST_F(SentLogTest, SaysWhatItCannotUnderstandOrWrite) {

@@ -41,6 +41,7 @@ TEST(Config, DefaultsHoldInAnEmptyEnvironment) {
   EXPECT_EQ(config.exporter, "otlp");
   EXPECT_EQ(config.file_dir, "");
   EXPECT_EQ(config.file_format, "proto");
+  EXPECT_EQ(config.file_max_size_bytes, 0u);
   EXPECT_EQ(config.spool_size_bytes, 512u << 20);
   EXPECT_EQ(config.shm_dir, "/dev/shm/lens-" + std::to_string(getuid()));
   EXPECT_EQ(config.shutdown_timeout, std::chrono::seconds(5));
@@ -58,7 +59,8 @@ TEST(Config, EveryPrefixedVariableReachesItsField) {
                           {"NEMO_LENS_FILE_DIR", "/tmp/out"},   {"NEMO_LENS_FILE_FORMAT", "json"},
                           {"NEMO_LENS_SPOOL_DIR", "/tmp/sp"},   {"NEMO_LENS_SPOOL_SIZE", "1GiB"},
                           {"NEMO_LENS_SHM_DIR", "/tmp/shm"},    {"NEMO_LENS_RUN_ID", "run 7"},
-                          {"NEMO_LENS_USER_ID", "ada"},         {"NEMO_LENS_SAMPLE_EVERY_N_STEPS", "10"}};
+                          {"NEMO_LENS_USER_ID", "ada"},         {"NEMO_LENS_SAMPLE_EVERY_N_STEPS", "10"},
+                          {"NEMO_LENS_FILE_MAX_SIZE", "64MiB"}};
   const Config config = Config::from_env();
   EXPECT_TRUE(config.enabled);
   EXPECT_EQ(config.export_strategy, "sampled");
@@ -72,6 +74,7 @@ TEST(Config, EveryPrefixedVariableReachesItsField) {
   EXPECT_EQ(config.exporter, "file");
   EXPECT_EQ(config.file_dir, "/tmp/out");
   EXPECT_EQ(config.file_format, "json");
+  EXPECT_EQ(config.file_max_size_bytes, 64u << 20);
   EXPECT_EQ(config.spool_dir, "/tmp/sp");
   EXPECT_EQ(config.spool_size_bytes, 1u << 30);
   EXPECT_EQ(config.shm_dir, "/tmp/shm");
@@ -131,6 +134,7 @@ TEST(Config, AMalformedPrefixedValueIsAnErrorThatNamesTheVariable) {
                                                                   {"NEMO_LENS_EXPORT_SAMPLE_RATE", "1.1"},
                                                                   {"NEMO_LENS_EXPORT_SAMPLE_RATE", "NaN"},
                                                                   {"NEMO_LENS_SAMPLE_EVERY_N_STEPS", "0"},
+                                                                  {"NEMO_LENS_FILE_MAX_SIZE", "-1"},
                                                                   {"NEMO_LENS_SPOOL_SIZE", "big"}}) {
     Environment environment{{name, value}};
     EXPECT_THAT(fault_of_from_env(), AllOf(HasSubstr(name), HasSubstr(value)));
@@ -210,14 +214,14 @@ TEST(Config, OnlyTrueDisablesTheSdk) {
   EXPECT_THAT(config.warnings, ElementsAre(HasSubstr("OTEL_SDK_DISABLED")));
 }
 
-// Contract: 3.resource-attributes
+// Contract: 3.resource-attributes, C19
 TEST(Config, ResourceAttributesArePercentDecoded) {
   Environment environment{{"OTEL_RESOURCE_ATTRIBUTES", "team=a%2Cb,stage=x=y"}};
   EXPECT_THAT(Config::from_env().standard.resource_attributes,
               ElementsAre(Pair("team", AttributeValue{"a,b"}), Pair("stage", AttributeValue{"x=y"})));
 }
 
-// Contract: 3.resource-attributes
+// Contract: 3.resource-attributes, C19
 TEST(Config, MalformedResourceAttributesWarnAndAreLeftOutWhole) {
   Environment environment{{"OTEL_RESOURCE_ATTRIBUTES", "good=1,bad=%zz"}};
   const Config config = Config::from_env();
@@ -250,6 +254,20 @@ TEST(Config, SpanGroupsResolveInTheChosenVocabulary) {
   Environment environment{{"RL_OTEL_SPAN_GROUPS", "default,step"}};
   const Config config = Config::from_env({.prefix = "RL_OTEL", .vocabulary = RlSpanGroup::vocabulary()});
   EXPECT_EQ(config.resolved_span_groups(), GroupSet::of({"job", "rollout", "step"}));
+}
+
+// Contract: 2.unknown
+TEST(Config, ANameInTheWrongCaseIsSuggestedInTheRightOne) {
+  Environment environment{{"NEMO_LENS_enabled", "1"}};
+  EXPECT_THAT(Config::from_env().warnings, ElementsAre(HasSubstr("did you mean NEMO_LENS_ENABLED?")));
+}
+
+// Contract: 2.unknown
+TEST(Config, AVariableThatOnePrefixKnowsIsNotUnknownToAnother) {
+  Environment environment{{"NEMO_LENS_ENABLED", "1"}};
+  const Config config = Config::from_env({.prefix = "NEMO", .fallback_prefix = "NEMO_LENS"});
+  EXPECT_TRUE(config.enabled);
+  EXPECT_THAT(config.warnings, IsEmpty());
 }
 
 // Contract: 2.flags-win

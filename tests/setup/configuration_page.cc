@@ -16,7 +16,7 @@ constexpr std::string_view head = R"(# Configuration
 A program configures telemetry by `lens::Config::from_env()` and may then change any field; flags of its own, such as
 `--otel-enabled`, `--otel-service-name` and `--otel-span-groups`, are assignments to `enabled`, `service_name` and
 `span_groups`, so that they win over the environment. `config.to_env()` gives the variables that say the same, to be set in the
-environment of a worker that is spawned.
+environment of a worker that is spawned, and name the run of this process, which the worker is then of.
 
 An empty or blank value counts as unset, and values are trimmed. This page is printed from the table in
 `src/setup/variables.cc`; change it there.
@@ -30,10 +30,9 @@ telemetry is enabled. A variable with a prefix that is not in this table is repo
 
 Booleans are 1/0, true/false, yes/no, on/off, in any case.
 
-This version records and exports spans, and metrics of itself ([metrics.md](metrics.md)). It reads and checks every variable
-of this page, but these have no effect yet: LOGS_ENABLED, OTEL_BLRP_…, OTEL_EXPORTER_OTLP_LOGS_…. What the exporter `otlp` does with the others: [otlp.md](otlp.md).
+Log records: [logs.md](logs.md); metrics: [metrics.md](metrics.md). What the exporter `otlp` does: [otlp.md](otlp.md).
 Which ranks, traces and steps are kept: [sampling.md](sampling.md); OTEL_PROPAGATORS, TRACEPARENT: [propagation.md](propagation.md).
-OTEL_TRACES_EXPORTER and its like are not read: the key EXPORTER names the destination of all signals.
+The key EXPORTER names the destination of all signals; without it OTEL_TRACES_EXPORTER does.
 
 )";
 
@@ -53,11 +52,29 @@ one, which wins.
 )";
 
 constexpr std::string_view detected_head = R"(
-## Variables of launchers, schedulers and drivers
+## Variables of launchers, schedulers, drivers and proxies
 
-Read where they are set; a malformed one is reported and passed over. Ranks are asked for in the order torchrun, Open
-MPI, MPICH, Slurm; the rank on this node in the order LOCAL_RANK, SLURM_LOCALID, OMPI_COMM_WORLD_LOCAL_RANK,
-MPI_LOCALRANKID.
+Read where they are set; a malformed one is reported and passed over. Where one launcher started another, as in
+`lens run -- mpirun …`, several say a rank: that of the largest world is believed; of equal worlds, that of the first in the order
+torchrun, Open MPI, MPICH, Slurm. Where the inner one has the smaller world (`srun -n 4` of jobs with two ranks each), unset the outer
+one's variables, such as `SLURM_PROCID`, for what it starts. The rank on this node is that of the launcher that says the rank, else
+asked for in the order LOCAL_RANK, SLURM_LOCALID, OMPI_COMM_WORLD_LOCAL_RANK, MPI_LOCALRANKID.
+
+The run id is the first that there is of: `RUN_ID`; the Slurm job with its step; torchrun's run id; mpirun's job. Where no launcher
+names the job, a world of 1 is a run of its own, and the ranks of one node are a run where one process has started them: that
+process's, or, once a start script has ended (`nohup`), that of their process group. Else it is a hash of the rendezvous. What may split
+a run or join two is warned of, as `RUN_ID` mends it.
+
+What a Slurm batch script starts itself, without srun, is rank 0 of 1: Slurm tells it the job's number of tasks and the rank 0,
+but no step (`SLURM_STEP_ID`, `SLURM_STEP_NUM_TASKS`). Hand those to a container along with `SLURM_PROCID`. The run of all that a
+script starts so is the job; where it starts several runs, give each a `RUN_ID`. A script that `sbatch` was given inside of a step
+inherits that step's variables and is taken for one of its tasks: unset `SLURM_STEP_ID` and `SLURM_STEP_NUM_TASKS` there, or set `RANK`
+and `WORLD_SIZE` for what it starts.
+
+The resource has what this host says besides: its name, `/etc/machine-id`, in a pod the namespace of its service account, and where
+CUDA_VISIBLE_DEVICES is not set the directory of the driver in `/proc`. Nothing there waits for another machine, for a device or for
+a process: no name is looked up, and what is no regular file is passed over. Were `/etc` on a network that hangs, the program would
+not have come so far: its libraries are found by way of it.
 
 )";
 

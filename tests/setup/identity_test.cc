@@ -2,44 +2,58 @@
 #include "src/setup/identity.h"
 
 #include <gmock/gmock.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <set>
+
+#include "src/base/text.h"
 #include "tests/support/environment.h"
 
 namespace lens::setup {
 namespace {
 
 using test::Environment;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::MatchesRegex;
+using testing::SizeIs;
 
 constexpr int many = 8;
 
-std::string run_id(int rank = 0, std::vector<std::string>* warnings = nullptr, const Config& config = {}) {
+std::string run_id(int rank = 0, std::vector<std::string>* warnings = nullptr, const Config& config = {},
+                   int world_size = many) {
   std::vector<std::string> found;
-  const std::string id = derive_run_id(config, {.rank = rank, .world_size = many, .local_rank = 0}, found);
+  const std::string id = derive_run_id(config, {.rank = rank, .world_size = world_size, .local_rank = 0}, found);
   if (warnings != nullptr) *warnings = found;
   return id;
 }
 
-/// The run id that a child process derives; its parent is this test.
-std::string run_id_of_a_child(int rank) {
-  int ends[2];
-  EXPECT_EQ(pipe(ends), 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    const std::string id = run_id(rank);
-    _exit(write(ends[1], id.data(), id.size()) == static_cast<ssize_t>(id.size()) ? 0 : 1);
-  }
+/// As a child process: tells the run id, and is over.
+[[noreturn]] void tell(int end, const std::string& id) {
+  _exit(write(end, id.data(), id.size()) == static_cast<ssize_t>(id.size()) ? 0 : 1);
+}
+
+/// What was told by a child, or by one of its own; nothing where nobody could.
+std::string told(const int (&ends)[2], pid_t child) {
   close(ends[1]);
   char id[64];
   const ssize_t size = read(ends[0], id, sizeof(id));
   close(ends[0]);
   waitpid(child, nullptr, 0);
   return size > 0 ? std::string(id, static_cast<std::size_t>(size)) : "";
+}
+
+/// The run id that a child process derives; its parent is this test.
+std::string run_id_of_a_child(int rank, int world_size = many) {
+  int ends[2];
+  EXPECT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) tell(ends[1], run_id(rank, nullptr, {}, world_size));
+  return told(ends, child);
 }
 
 // Contract: 3.run-id-configured
@@ -98,6 +112,46 @@ TEST(RunId, OnOneNodeDiffersBetweenLaunchersWithTheSameRendezvous) {
   EXPECT_THAT(warnings, IsEmpty());
 }
 
+// Contract: 3.run-id-one-node
+TEST(RunId, OfAProcessThatNoLauncherStartedIsItsOwn) {
+  Environment environment;
+  const std::string own = run_id(0, nullptr, {}, 1), first = run_id_of_a_child(0, 1), second = run_id_of_a_child(0, 1);
+  EXPECT_EQ(run_id(0, nullptr, {}, 1), own) << "as when telemetry is set up again";
+  EXPECT_NE(first, own);
+  EXPECT_NE(second, first) << "which one shell started after the other";
+}
+
+/// The run id of the first process of a container; nothing where none may be made.
+std::string run_id_in_a_container() {
+  int ends[2];
+  EXPECT_EQ(pipe(ends), 0);
+  const pid_t runtime = fork();
+  if (runtime == 0) {
+    if (unshare(CLONE_NEWPID) != 0) _exit(0);
+    const pid_t first = fork();
+    if (first == 0) tell(ends[1], run_id(0, nullptr, {}, 1));
+    waitpid(first, nullptr, 0);
+    _exit(0);
+  }
+  return told(ends, runtime);
+}
+
+// Contract: 3.run-id-one-node
+TEST(RunId, OfAContainersFirstProcessIsItsOwn) {
+  Environment environment;
+  const std::string first = run_id_in_a_container();
+  if (first.empty()) GTEST_SKIP() << "a container needs the right to make process namespaces";
+  EXPECT_NE(run_id_in_a_container(), first);
+}
+
+// Contract: 3.run-id-one-node
+TEST(RunId, OfAWorldOfOneIsItsOwnUnlessALauncherNamesItsJob) {
+  Environment environment{{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_WORLD_SIZE", "1"}};
+  EXPECT_NE(run_id_of_a_child(0, 1), run_id_of_a_child(0, 1)) << "by hand, twice in one shell";
+  environment.set("PMIX_NAMESPACE", "prterun-node1-17@1");
+  EXPECT_EQ(run_id_of_a_child(0, 1), run_id_of_a_child(0, 1));
+}
+
 // Contract: 3.run-id-rendezvous
 TEST(RunId, OverSeveralNodesIsAHashOfTheRendezvousWithAWarning) {
   Environment environment{{"LOCAL_WORLD_SIZE", "4"}, {"MASTER_ADDR", "host"}, {"MASTER_PORT", "29500"}};
@@ -108,6 +162,91 @@ TEST(RunId, OverSeveralNodesIsAHashOfTheRendezvousWithAWarning) {
   EXPECT_THAT(warnings, ElementsAre(HasSubstr("collide")));
   environment.set("MASTER_PORT", "29501");
   EXPECT_NE(run_id(), id);
+}
+
+// Contract: 3.run-id-mpi
+TEST(RunId, OfMpirunIsItsNameOfTheJobOnOneNodeAndOnSeveral) {
+  for (const char* on_this_node : {"4", "8"}) {
+    Environment environment{{"OMPI_COMM_WORLD_LOCAL_SIZE", on_this_node}, {"PMIX_NAMESPACE", "prterun-node1-17@1"}};
+    std::vector<std::string> warnings;
+    const std::string id = run_id(0, &warnings);
+    EXPECT_THAT(id, MatchesRegex("[0-9a-f]{16}"));
+    EXPECT_EQ(run_id_of_a_child(7), id) << "whatever its parent is";
+    EXPECT_THAT(warnings, IsEmpty());
+    environment.set("PMIX_NAMESPACE", "prterun-node1-18@1");
+    EXPECT_NE(run_id(), id);
+  }
+}
+
+// Contract: 3.run-id-mpi
+TEST(RunId, OfMpirunTellsApartJobsThatBearOneName) {
+  Environment environment{{"OMPI_MCA_ess_base_jobid", "350355457"},
+                          {"OMPI_MCA_orte_precondition_transports", "9dbaa121aa8d8ff9-68b67f83bcbb3993"}};
+  const std::string id = run_id();
+  environment.set("OMPI_MCA_orte_precondition_transports", "1af8633276e1a9fa-0e4752619547e9e8");
+  EXPECT_NE(run_id(), id);
+}
+
+// Contract: 3.run-id-mpi
+TEST(RunId, UnderSlurmIsThatOfMpirunInPlaceOfTheStepThatOnlySomeRanksAreIn) {
+  Environment environment{{"SLURM_JOB_ID", "42"}, {"OMPI_MCA_ess_base_jobid", "350355457"}};
+  const std::string on_the_first_node = run_id();
+  EXPECT_THAT(on_the_first_node, MatchesRegex("42\\.[0-9a-f]{16}"));
+  environment.set("SLURM_STEP_ID", "0");
+  EXPECT_EQ(run_id(), on_the_first_node);
+  environment.unset("OMPI_MCA_ess_base_jobid");
+  environment.set("PMIX_NAMESPACE", "slurm.pmix.42.0");  // srun's
+  EXPECT_EQ(run_id(), "42.0");
+}
+
+// Contract: 3.run-id-one-node
+TEST(RunId, OnOneNodeWithoutALauncherWarnsThatRanksMayHaveSeveralParents) {
+  Environment environment{{"RANK", "1"}, {"WORLD_SIZE", "8"}, {"MASTER_ADDR", "localhost"}};
+  std::vector<std::string> warnings;
+  EXPECT_THAT(run_id(1, &warnings), MatchesRegex("[0-9a-f]{16}"));
+  EXPECT_THAT(warnings, ElementsAre(AllOf(HasSubstr("the process that started"), HasSubstr("set NEMO_LENS_RUN_ID"))));
+}
+
+/// Of ranks that a script started, which has ended.
+std::set<std::string> run_ids_of_orphans(int ranks) {
+  int ends[2];
+  EXPECT_EQ(pipe(ends), 0);
+  const pid_t script = fork();
+  if (script == 0) {
+    setpgid(0, 0);
+    const pid_t parent = getpid();
+    for (int rank = 0; rank < ranks; ++rank) {
+      if (fork() != 0) continue;
+      while (getppid() == parent) sched_yield();
+      std::vector<std::string> warnings;
+      std::string id = run_id(rank, &warnings);
+      for (const std::string& warning : warnings) id += ' ' + warning;
+      if (getppid() != 1) id = "adopted by another";
+      id += '\n';
+      _exit(write(ends[1], id.data(), id.size()) == static_cast<ssize_t>(id.size()) ? 0 : 1);
+    }
+    _exit(0);
+  }
+  close(ends[1]);
+  waitpid(script, nullptr, 0);
+  std::string text;
+  char part[256];
+  for (ssize_t size; (size = read(ends[0], part, sizeof part)) > 0;) text.append(part, static_cast<std::size_t>(size));
+  close(ends[0]);
+  std::set<std::string> ids;
+  for (std::string_view line : base::split(text, '\n'))
+    if (!line.empty()) ids.emplace(line);
+  return ids;
+}
+
+// Contract: 3.run-id-one-node
+TEST(RunId, OfRanksWhoseScriptHasEndedIsOfTheirProcessGroup) {
+  Environment environment{{"WORLD_SIZE", "8"}, {"MASTER_ADDR", "localhost"}};
+  const std::set<std::string> first = run_ids_of_orphans(3), second = run_ids_of_orphans(3);
+  if (first.contains("adopted by another")) GTEST_SKIP() << "the first process does not adopt here";
+  ASSERT_THAT(first, ElementsAre(AllOf(HasSubstr("process group"), HasSubstr("set NEMO_LENS_RUN_ID"))));
+  ASSERT_THAT(second, SizeIs(1));
+  EXPECT_NE(first, second);
 }
 
 TEST(RunId, WithoutLauncherAndRendezvousWarnsThatNodesDiffer) {

@@ -17,6 +17,7 @@ using testing::Pair;
 
 StandardConfig standard() { return Config::from_env().standard; }
 
+// Contract: 7.protocols
 TEST(OtlpConfig, Defaults) {
   Environment environment;
   const StandardConfig config = standard();
@@ -61,6 +62,62 @@ TEST(OtlpConfig, TheGeneralFormReachesEverySignal) {
   }
 }
 
+// Contract: 2.standard-exporters
+TEST(StandardExporters, ChooseWhereNoPrefixedVariableDoes) {
+  Environment environment{{"OTEL_TRACES_EXPORTER", "Console"}, {"OTEL_METRICS_EXPORTER", "none"}};
+  Config config = Config::from_env();
+  EXPECT_EQ(config.exporter, "console");
+  EXPECT_FALSE(config.metrics_enabled);
+  EXPECT_TRUE(config.traces_enabled);
+  EXPECT_THAT(config.warnings, ElementsAre());
+  environment.set("NEMO_LENS_EXPORTER", "file");
+  environment.set("NEMO_LENS_METRICS_ENABLED", "1");
+  config = Config::from_env();
+  EXPECT_EQ(config.exporter, "file");
+  EXPECT_TRUE(config.metrics_enabled);
+  EXPECT_THAT(config.warnings, ElementsAre());
+  environment.unset("NEMO_LENS_EXPORTER");
+  environment.set("OTEL_METRICS_EXPORTER", "otlp");
+  EXPECT_THAT(Config::from_env().warnings, ElementsAre(HasSubstr("OTEL_METRICS_EXPORTER=otlp is passed over")));
+}
+
+// Contract: 2.standard-exporters
+TEST(StandardExporters, OfMetricsOrLogsAloneChooseNothing) {
+  for (const std::string name : {"OTEL_METRICS_EXPORTER", "OTEL_LOGS_EXPORTER"}) {
+    const Environment environment{{name.c_str(), "console"}};
+    const Config config = Config::from_env();
+    EXPECT_EQ(config.exporter, "otlp");
+    EXPECT_THAT(config.warnings, ElementsAre(HasSubstr(name + "=console is passed over: signals share one exporter")));
+  }
+}
+
+// Contract: 2.standard-exporters
+TEST(StandardExporters, OfNoneTurnTheirSignalOff) {
+  const Environment environment{{"OTEL_TRACES_EXPORTER", "none"}};
+  EXPECT_FALSE(Config::from_env().traces_enabled);
+  EXPECT_TRUE(Config::from_env().metrics_enabled);
+  EXPECT_EQ(Config::from_env().exporter, "otlp");
+}
+
+// Contract: 2.standard-exporters
+TEST(StandardExporters, ThatAreUnknownWarnAndCountAsUnset) {
+  const Environment environment{{"OTEL_TRACES_EXPORTER", "zipkin"}};
+  EXPECT_EQ(Config::from_env().exporter, "otlp");
+  EXPECT_THAT(Config::from_env().warnings, ElementsAre(HasSubstr("zipkin")));
+}
+
+// Contract: 2.mistyped-standard
+TEST(StandardVariables, ThatAreAlmostOneThatIsReadAreReported) {
+  const Environment environment{{"OTEL_EXPORTER_OTPL_ENDPOINT", "http://c:4317"},
+                                {"OTEL_EXPORTER_OTLP_TRACE_HEADERS", "a=b"},
+                                {"OTEL_LOG_LEVEL", "debug"},
+                                {"OTEL_PYTHON_DISABLED_INSTRUMENTATIONS", "all"},
+                                {"OTEL_EXPORTER_PROMETHEUS_PORT", "9464"}};
+  EXPECT_THAT(Config::from_env().warnings, ElementsAre(HasSubstr("did you mean OTEL_EXPORTER_OTLP_TRACES_HEADERS?"),
+                                                       HasSubstr("did you mean OTEL_EXPORTER_OTLP_ENDPOINT?")));
+}
+
+// Contract: 7.zstd
 TEST(OtlpConfig, ZstdIsForHttp) {
   Environment environment{{"OTEL_EXPORTER_OTLP_COMPRESSION", "zstd"},
                           {"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"},
@@ -95,7 +152,7 @@ TEST(OtlpConfig, AMalformedFormOfOneSignalLeavesTheGeneralOne) {
   EXPECT_THAT(config.warnings, ElementsAre(HasSubstr("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")));
 }
 
-// Contract: 2.malformed-standard
+// Contract: 2.malformed-standard, 7.protocols, D16
 TEST(OtlpConfig, MalformedValuesWarnOnceAndKeepTheDefault) {
   const std::initializer_list<std::pair<const char*, const char*>> malformed{
       {"OTEL_EXPORTER_OTLP_TIMEOUT", "10s"},
@@ -116,12 +173,15 @@ TEST(OtlpConfig, MalformedValuesWarnOnceAndKeepTheDefault) {
     Environment environment{{name, value}};
     EXPECT_THAT(Config::from_env().warnings, ElementsAre(testing::AllOf(HasSubstr(name), HasSubstr(value))));
   }
-  Environment environment{{"OTEL_METRIC_EXPORT_INTERVAL", "10s"}, {"OTEL_EXPORTER_OTLP_TIMEOUT", "10s"}};
+  Environment environment{{"OTEL_METRIC_EXPORT_INTERVAL", "10s"},
+                          {"OTEL_EXPORTER_OTLP_TIMEOUT", "10s"},
+                          {"OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuff"}};
+  EXPECT_EQ(standard().otlp_traces.protocol, OtlpProtocol::grpc);
   EXPECT_EQ(standard().metric_export_interval, milliseconds(10'000));
   EXPECT_EQ(standard().otlp_logs.timeout, milliseconds(10'000));
 }
 
-// Contract: 2.batches
+// Contract: 2.batches, 2.metrics, C18
 TEST(OtlpConfig, BatchesAreSetForSpansAndForLogRecords) {
   Environment environment{{"OTEL_BSP_SCHEDULE_DELAY", "1"},         {"OTEL_BSP_EXPORT_TIMEOUT", "2"},
                           {"OTEL_BSP_MAX_QUEUE_SIZE", "3"},         {"OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "4"},
@@ -141,7 +201,7 @@ TEST(OtlpConfig, BatchesAreSetForSpansAndForLogRecords) {
   EXPECT_EQ(config.metric_export_timeout, milliseconds(9));
 }
 
-// Contract: 2.limits
+// Contract: 2.limits, C18
 TEST(OtlpConfig, TheLimitsOfSpansGoBeforeTheGeneralOnes) {
   Environment environment{{"OTEL_ATTRIBUTE_COUNT_LIMIT", "10"},      {"OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "20"},
                           {"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "30"}, {"OTEL_SPAN_EVENT_COUNT_LIMIT", "0"},
@@ -162,6 +222,7 @@ TEST(OtlpConfig, TheTraceSamplerAndItsRatio) {
   EXPECT_EQ(standard().traces_sampler_ratio, 0.01);
 }
 
+// Contract: 2.propagators
 TEST(OtlpConfig, PropagatorsAreAListWithoutDoublesAndNoneIsNone) {
   Environment environment{{"OTEL_PROPAGATORS", "baggage, tracecontext,baggage"}};
   EXPECT_THAT(standard().propagators, ElementsAre("baggage", "tracecontext"));

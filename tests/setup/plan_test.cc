@@ -32,6 +32,18 @@ std::string fault(const Config& config, const Rank& rank = {}) {
   return test::invalid_argument_of([&] { make_plan(config, rank); });
 }
 
+// Contract: 2.file
+TEST(Plan, ADirectoryThatFindsNoRoomInTheFileOfRingsIsAnError) {
+  Environment environment;
+  Config config = enabled();
+  config.file_dir = "/" + std::string(1022, 'd');
+  EXPECT_NO_THROW(make_plan(config, {}));
+  config.file_dir += 'd';
+  EXPECT_THAT(fault(config), HasSubstr("trace directory has 1024 bytes; at most 1023 are allowed"));
+  config.file_dir = std::string(1022, 'd');  // below the current directory
+  EXPECT_THAT(fault(config), HasSubstr("at most 1023 are allowed"));
+}
+
 TEST(Plan, DisabledDecidesNothing) {
   Environment environment;
   const Plan plan = make_plan({}, {});
@@ -211,6 +223,38 @@ TEST(Plan, WarnsWhenSamplingChoosesNobody) {
   EXPECT_THAT(make_plan(config, {.rank = 0, .world_size = 8}).warnings, IsEmpty());
 }
 
+TEST(Plan, WarnsOfFilesThatHoldHardlyMoreThanARequest) {
+  Environment environment;
+  Config config = enabled();
+  config.export_strategy = "all_ranks";
+  config.exporter = "file";
+  config.file_max_size_bytes = (1 << 20) - 1;
+  EXPECT_THAT(make_plan(config, {}).warnings, ElementsAre(HasSubstr("NEMO_LENS_FILE_MAX_SIZE is 1048575")));
+  for (const std::uint64_t enough : {0, 1 << 20}) {
+    config.file_max_size_bytes = enough;
+    EXPECT_THAT(make_plan(config, {}).warnings, IsEmpty());
+  }
+}
+
+// Contract: 2.batches
+TEST(Plan, NoBatchIsLargerThanTheQueue) {
+  Environment environment;
+  Config config = enabled();
+  EXPECT_EQ(make_plan(config, {}).span_batch.max_export_batch_size, 0u) << "what a request holds";
+  config.standard.span_batch.max_queue_size = 100;
+  config.standard.log_batch.max_queue_size = 10;
+  EXPECT_EQ(make_plan(config, {}).span_batch.max_export_batch_size, 100u);
+  EXPECT_EQ(make_plan(config, {}).log_batch.max_export_batch_size, 10u);
+  EXPECT_THAT(make_plan(config, {}).warnings, IsEmpty());
+  config.standard.span_batch.max_export_batch_size = 100;
+  config.standard.log_batch.max_export_batch_size = 11;
+  const Plan plan = make_plan(config, {});
+  EXPECT_EQ(plan.span_batch.max_export_batch_size, 100u);
+  EXPECT_EQ(plan.log_batch.max_export_batch_size, 10u);
+  EXPECT_THAT(plan.warnings, ElementsAre("OTEL_BLRP_MAX_EXPORT_BATCH_SIZE is 11, more than OTEL_BLRP_MAX_QUEUE_SIZE: "
+                                         "batches hold 10"));
+}
+
 // Contract: 2.custom-strategy
 TEST(Plan, TakesARegisteredStrategyOrACallableOfItsOwn) {
   Environment environment;
@@ -265,6 +309,62 @@ TEST(Plan, WarnsWhenTheRankAwareSamplerKeepsNoneOfTheRanksThatExport) {
   config.export_rank = 3;
   EXPECT_THAT(make_plan(config, {.rank = 3, .world_size = 8}).warnings, IsEmpty());
   EXPECT_TRUE(make_plan(config, {.rank = 3, .world_size = 8}).records_spans);
+}
+
+// Contract: 2.nobody
+TEST(Plan, WarnsWhenTheRankAwareSamplerKeepsNoFirstRankOfANode) {
+  Environment environment{{"LOCAL_WORLD_SIZE", "4"}};
+  Config config = enabled();
+  config.export_strategy = "first_rank_per_node";
+  config.sampler_enabled = true;
+  config.export_sample_rate = 0.1;  // of ranks below 8: 3, 5 and 6
+  for (const int rank : {0, 4, 7})
+    EXPECT_THAT(make_plan(config, {.rank = rank, .world_size = 8, .local_rank = rank % 4}).warnings,
+                ElementsAre(HasSubstr("no span will be exported")));
+  environment.set("LOCAL_WORLD_SIZE", "3");  // 3 and 6 begin nodes
+  EXPECT_THAT(make_plan(config, {.rank = 0, .world_size = 8, .local_rank = 0}).warnings, IsEmpty());
+}
+
+// Contract: 2.nobody
+TEST(Plan, NeverWarnsOfNobodyWhereThisRankHasSpans) {
+  Environment environment;
+  Config config = enabled();
+  register_export_strategy("fourth", [](const Config&, const Rank& rank) { return rank.local_rank == 3; });
+  config.export_strategy = "fourth";
+  EXPECT_TRUE(make_plan(config, {.rank = 7, .world_size = 8, .local_rank = 3}).exports);
+  for (const int rank : {0, 3, 7})
+    EXPECT_THAT(make_plan(config, {.rank = rank, .world_size = 8, .local_rank = rank % 4}).warnings, IsEmpty());
+  unregister_export_strategy("fourth");
+}
+
+// Contract: 2.nobody
+TEST(Plan, AStrategyThatThrowsForAnotherRankStopsNothingHere) {
+  Environment environment;
+  Config config = enabled();
+  register_export_strategy("picky", [](const Config&, const Rank& rank) -> bool {
+    if (rank.rank != 1) throw std::runtime_error("only of rank 1");
+    return false;
+  });
+  config.export_strategy = "picky";
+  EXPECT_THAT(make_plan(config, {.rank = 1, .world_size = 4}).warnings, IsEmpty());
+  EXPECT_THROW(make_plan(config, {.rank = 0, .world_size = 4}), std::runtime_error);
+  unregister_export_strategy("picky");
+}
+
+// Contract: 2.nobody
+TEST(Plan, WarnsOfACallableThatChoosesNobodyWhereItCanBeKnown) {
+  Environment environment;
+  Config config = enabled();
+  config.custom_strategy = [](const Config&, const Rank&) { return false; };
+  EXPECT_THAT(make_plan(config, {}).warnings, ElementsAre(HasSubstr("nothing will be exported: strategy custom")));
+  EXPECT_THAT(make_plan(config, {.rank = 0, .world_size = 2}).warnings, IsEmpty());
+}
+
+TEST(Plan, ANegativeShutdownTimeoutIsAnError) {
+  Environment environment;
+  Config config = enabled();
+  config.shutdown_timeout = std::chrono::milliseconds(-1);
+  EXPECT_THROW(make_plan(config, {}), std::invalid_argument);
 }
 
 TEST(Plan, AnUnknownTracesSamplerAndARatioOutOfRangeAreErrors) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/setup/resource.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,6 +49,11 @@ TEST(Resource, SaysRankRunProcessAndLibrary) {
   EXPECT_EQ(text(found, "service.instance.id"), "run7-rank3");
   EXPECT_EQ(found.at("process.pid"), AttributeValue{std::int64_t{getpid()}});
   EXPECT_NE(text(found, "host.name"), "");
+  EXPECT_NE(text(found, "host.arch"), "");
+  EXPECT_EQ(text(found, "process.executable.name"), "setup_test");
+  std::string machine_id;
+  std::ifstream("/etc/machine-id") >> machine_id;
+  EXPECT_EQ(text(found, "host.id"), machine_id);
   EXPECT_EQ(text(found, "service.name"), "nemo");
   EXPECT_EQ(text(found, "service.version"), version);
   EXPECT_EQ(text(found, "telemetry.sdk.name"), "lens");
@@ -71,6 +78,17 @@ TEST(Resource, SaysUserProjectAndEnvironment) {
   EXPECT_EQ(text(found, "wandb.entity"), "team");
   EXPECT_EQ(text(found, "wandb.project"), "gpt");
   EXPECT_EQ(text(found, "deployment.environment"), "staging");
+}
+
+// Contract: 3.user
+TEST(Resource, TheBatchThatSchedulersCallTheEnvironmentIsNoDeployment) {
+  Environment environment{{"ENVIRONMENT", "BATCH"}};
+  EXPECT_EQ(resource().count("deployment.environment"), 0u);
+  environment.set("DEPLOYMENT_ENV", "BATCH");
+  EXPECT_EQ(text(resource(), "deployment.environment"), "BATCH");
+  environment.unset("DEPLOYMENT_ENV");
+  environment.set("ENVIRONMENT", "production");
+  EXPECT_EQ(text(resource(), "deployment.environment"), "production");
 }
 
 // Contract: 3.slurm
@@ -125,10 +143,21 @@ TEST(Resource, OutsideAPodAJobNameIsSomethingElse) {
   EXPECT_EQ(text(resource(), "k8s.job.name"), "nightly");
 }
 
+// Contract: 3.k8s
+TEST(Resource, TheNamespaceOfAPodStandsInItsServiceAccountToo) {
+  const tests::TemporaryDirectory account;
+  EXPECT_EQ(pod_namespace(account.path()), "");
+  account.write("namespace", "train\n");
+  EXPECT_EQ(pod_namespace(account.path()), "train");
+  account.write("namespace", std::string(64, 'x'));
+  EXPECT_EQ(pod_namespace(account.path()), "") << "no name of a namespace";
+}
+
 // Contract: 3.gpus
 TEST(Resource, CountsTheDevicesThatCudaMayShow) {
   const std::initializer_list<std::pair<const char*, std::int64_t>> cases{
-      {"0", 1}, {"0,1,2,3", 4}, {"GPU-8a,GPU-9b", 2}, {"", 0}, {"-1", 0}, {"NoDevFiles", 0}, {"0,1,-1,2", 2}};
+      {"0", 1},        {"0,1,2,3", 4}, {"GPU-8a,GPU-9b", 2}, {"", 0},         {"-1", 0},    {"NoDevFiles", 0},
+      {"0,1,-1,2", 2}, {"none", 0},    {"all", 0},           {"0, 1,x,3", 2}, {"MIG-8a", 1}};
   for (const auto& [visible, count] : cases) {
     Environment environment{{"CUDA_VISIBLE_DEVICES", visible}};
     EXPECT_EQ(resource().at("host.gpu.count"), AttributeValue{count}) << visible;
@@ -172,6 +201,31 @@ TEST(Resource, IsDetectedWithin50Milliseconds) {
     shortest = std::min(shortest, std::chrono::steady_clock::now() - began);
   }
   EXPECT_LT(shortest, std::chrono::milliseconds(50));
+}
+
+// Contract: 3.detection-time
+TEST(Resource, NeverWaitsForWhatStandsInThePlaceOfAFile) {
+  const tests::TemporaryDirectory directory;
+  const std::filesystem::path pipe = directory.path() / "namespace";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(pod_namespace(directory.path()), "") << "nobody writes to it";
+  EXPECT_EQ(host_id(pipe), "");
+  EXPECT_EQ(host_id("/dev/zero"), "") << "it has no end";
+  const int writer = open(pipe.c_str(), O_RDWR | O_CLOEXEC);
+  EXPECT_EQ(host_id(pipe), "") << "somebody may write to it";
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(50));
+  close(writer);
+}
+
+// Contract: 3.detection-time
+TEST(Resource, ReadsLittleOfAFileThatIsLarge) {
+  const tests::TemporaryDirectory directory;
+  const std::filesystem::path file = directory.write("machine-id", "");
+  std::filesystem::resize_file(file, 4ull << 30);
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(host_id(file).size(), 4096u);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(50));
 }
 
 // Contract: 3.precedence

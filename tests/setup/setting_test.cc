@@ -45,6 +45,7 @@ TEST(Setting, RatiosAreWithinZeroAndOne) {
     EXPECT_THAT(fault([&] { ratio(of(text)); }), HasSubstr("from 0 to 1")) << text;
 }
 
+// Contract: C17
 TEST(Setting, DurationsAreMilliseconds) {
   EXPECT_EQ(duration(of("30")), std::chrono::milliseconds(30));
   for (const char* text : {"10s", "-1", "1.5", "9999999999999999999"})
@@ -66,6 +67,7 @@ TEST(Setting, ChoicesIgnoreCaseAndListWhatThereIs) {
   EXPECT_THAT(fault([] { choice(of("zip"), {"gzip", "none"}); }), AllOf(HasSubstr("NAME"), HasSubstr("gzip, none")));
 }
 
+// Contract: 7.headers
 TEST(Setting, PairsAreTrimmedAndPercentDecodedAndValuesMayHoldEquals) {
   EXPECT_THAT(pairs(of(" a = 1 ,b=x%2Cy,,c=k=v,d=")),
               ElementsAre(Pair("a", "1"), Pair("b", "x,y"), Pair("c", "k=v"), Pair("d", "")));

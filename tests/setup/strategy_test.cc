@@ -86,6 +86,8 @@ TEST(Strategy, SampledAtOneIsEverybodyAndAtZeroNobody) {
   config.export_sample_rate = 0.0;
   EXPECT_THAT(chosen(config, 64), ElementsAre());
   EXPECT_TRUE(chooses_nobody(find_strategy("sampled"), config, 64));
+  EXPECT_TRUE(chooses_nobody(find_strategy("sampled"), config, 100'000));
+  EXPECT_FALSE(chooses_nobody(find_strategy("sampled"), config, 2'000'000'000)) << "too many to ask";
 }
 
 TEST(Strategy, SampledAtAHundredthExportsNowhereInASmallWorld) {
@@ -160,7 +162,8 @@ TEST(StrategyRegistry, TakesOneAwayOnce) {
 }
 
 TEST(StrategyRegistry, NeedsANameAndACallable) {
-  EXPECT_NE(test::invalid_argument_of([] { register_export_strategy(" ", is_even); }), "");
+  for (const char* no_word : {" ", "a b", "a,b", "a=\"b\"", "größte"})
+    EXPECT_NE(test::invalid_argument_of([&] { register_export_strategy(no_word, is_even); }), "") << no_word;
   EXPECT_NE(test::invalid_argument_of([] { register_export_strategy("empty", {}); }), "");
 }
 

@@ -14,6 +14,7 @@ using setup::Family;
 using setup::Variable;
 using test::Environment;
 using testing::Contains;
+using testing::MatchesRegex;
 using testing::Pair;
 
 const EnvOptions megatron{.prefix = "MEGATRON_OTEL", .fallback_prefix = "NEMO_LENS"};
@@ -26,11 +27,20 @@ Config respawned(const Config& config, const EnvOptions& options = {},
   return Config::from_env(options);
 }
 
+Config in_a_run() {
+  Config config;
+  config.run_id = "run";
+  return config;
+}
+
 /// A valid value that is not the default.
 std::string other_value(const Variable& variable) {
   static const std::map<std::string_view, std::string> by_key{{"SPAN_GROUPS", "step,job"},
                                                               {"EXPORT_RANK", "3"},
                                                               {"EXPORTER", "file"},
+                                                              {"OTEL_TRACES_EXPORTER", "console"},
+                                                              {"OTEL_METRICS_EXPORTER", "none"},
+                                                              {"OTEL_LOGS_EXPORTER", "otlp"},
                                                               {"OTEL_TRACES_SAMPLER", "traceidratio"},
                                                               {"PROTOCOL", "http/json"},
                                                               {"COMPRESSION", "gzip"},
@@ -51,8 +61,8 @@ std::string other_value(const Variable& variable) {
 }
 
 TEST(ToEnv, SaysTheDefaults) {
-  const Config config = respawned({});
-  EXPECT_EQ(config, Config{});
+  const Config config = respawned(in_a_run());
+  EXPECT_EQ(config, in_a_run());
   EXPECT_TRUE(config.warnings.empty());
 }
 
@@ -65,16 +75,17 @@ TEST(ToEnv, GivesEveryVariableBack) {
                                                                    : "";
     const std::string name = before + std::string(variable.key);
     Environment environment{{name.c_str(), other_value(variable).c_str()}};
-    const Config config = Config::from_env();
+    Config config = Config::from_env();
     EXPECT_TRUE(config.warnings.empty()) << name;
     EXPECT_NE(config, Config{}) << name;
+    if (config.run_id.empty()) config.run_id = "run";
     EXPECT_EQ(respawned(config), config) << name;
   }
 }
 
 // Contract: 2.to-env
 TEST(ToEnv, GivesBackWhatAProgramHasSet) {
-  Config config;
+  Config config = in_a_run();
   config.enabled = true;
   config.export_strategy = "mine";
   config.export_sample_rate = 1.0 / 3;
@@ -98,8 +109,48 @@ TEST(ToEnv, GivesBackWhatAProgramHasSet) {
 }
 
 // Contract: 2.to-env
+TEST(ToEnv, TellsASpecOfNoGroupsFromTheDefault) {
+  Config config = in_a_run();
+  config.span_groups = "";
+  EXPECT_EQ(respawned(config), config);
+  EXPECT_EQ(respawned(config).span_groups, "");
+}
+
+// Contract: 2.to-env
+TEST(ToEnv, KeepsRedactedKeysAsTheyAreWritten) {
+  Config config = in_a_run();
+  config.redacted_keys = {"Salary", "bonus"};
+  EXPECT_EQ(respawned(config), config);
+}
+
+TEST(ToEnv, NeverStopsAWorker) {
+  Config config = in_a_run();
+  config.shutdown_timeout = std::chrono::milliseconds{-1};
+  config.redacted_keys = {"none", "a,b"};
+  config.user_id = " a b ";
+  config.replace_running = true;
+  config.standard.resource_attributes = {{"team.size", 3}};
+  const Config found = respawned(config);
+  EXPECT_EQ(found.shutdown_timeout.count(), 0);
+  EXPECT_EQ(found.redacted_keys, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(found.user_id, "a b");
+  EXPECT_FALSE(found.replace_running);
+  EXPECT_EQ(found.standard.resource_attributes, (ResourceAttributes{{"team.size", std::string("3")}}));
+}
+
+TEST(ToEnv, GivesTheEndpointOfOneSignalAsTheUrlThatItStandsFor) {
+  Config config = in_a_run();
+  config.standard.otlp_traces.endpoint = "http://traces:4318";
+  config.standard.otlp_traces.protocol = OtlpProtocol::http_protobuf;
+  const Config found = respawned(config);
+  EXPECT_EQ(found.standard.otlp_traces.endpoint, "http://traces:4318/v1/traces");
+  EXPECT_TRUE(found.standard.otlp_traces.endpoint_is_full);
+  EXPECT_EQ(found.standard.otlp_metrics, OtlpConfig{});
+}
+
+// Contract: 2.to-env
 TEST(ToEnv, HidesWhatTheWorkerInherits) {
-  Config config;
+  Config config = in_a_run();
   config.span_groups = "step";
   const Config found = respawned(config, megatron,
                                  {{"MEGATRON_OTEL_SPAN_GROUPS", "all"},
@@ -114,13 +165,27 @@ TEST(ToEnv, HidesWhatTheWorkerInherits) {
                                   {"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", "http://another"},
                                   {"OTEL_EXPORTER_OTLP_HEADERS", "key=value"}});
   EXPECT_EQ(found, config);
-  EXPECT_EQ(found.run_id, "");
+  EXPECT_EQ(found.run_id, "run");
   EXPECT_EQ(found.deployment_environment, "");
   EXPECT_EQ(found.standard.otlp_logs.endpoint, "");
 }
 
+// Contract: 2.to-env
+TEST(ToEnv, NamesTheRunOfThisProcessWhereNoneIsSet) {
+  EXPECT_THAT(respawned({}).run_id, MatchesRegex("[0-9a-f]{16}"));
+  EXPECT_EQ(respawned({}).run_id, respawned({}).run_id);
+  Environment environment{{"SLURM_JOB_ID", "42"}, {"SLURM_STEP_ID", "0"}};
+  EXPECT_THAT(Config{}.to_env(megatron), Contains(Pair("MEGATRON_OTEL_RUN_ID", "42.0")));
+}
+
+// Contract: 2.to-env
+TEST(ToEnv, LeavesARunIdThatIsTooLongToBeSetToTheLaunchersVariables) {
+  Environment environment{{"TORCHELASTIC_RUN_ID", std::string(200, 'r').c_str()}};
+  EXPECT_THAT(Config{}.to_env(), Contains(Pair("NEMO_LENS_RUN_ID", "")));
+}
+
 TEST(ToEnv, TellsOneEndpointForAllSignalsFromOneForEach) {
-  Config config;
+  Config config = in_a_run();
   for (OtlpConfig* signal : {&config.standard.otlp_traces, &config.standard.otlp_metrics, &config.standard.otlp_logs}) {
     signal->endpoint = "http://collector:4318";
     signal->protocol = OtlpProtocol::http_protobuf;

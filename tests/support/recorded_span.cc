@@ -88,6 +88,7 @@ RecordedLink read_link(pbf_reader message) {
     switch (message.tag()) {
       case 1: link.trace_id = hex_of(message.get_view()); break;
       case 2: link.span_id = hex_of(message.get_view()); break;
+      case 3: link.trace_state = message.get_string(); break;
       case 4: read_attribute(message.get_message(), link.attributes); break;
       case 5: link.dropped_attributes = message.get_uint32(); break;
       case 6: link.flags = message.get_fixed32(); break;
@@ -112,6 +113,7 @@ RecordedSpan read_span(pbf_reader message) {
     switch (message.tag()) {
       case 1: span.trace_id = hex_of(message.get_view()); break;
       case 2: span.span_id = hex_of(message.get_view()); break;
+      case 3: span.trace_state = message.get_string(); break;
       case 4: span.parent_id = hex_of(message.get_view()); break;
       case 5: span.name = message.get_string(); break;
       case 6: span.kind = message.get_enum(); break;

@@ -24,6 +24,7 @@ struct RecordedEvent {
 
 struct RecordedLink {
   std::string trace_id, span_id;  // hexadecimal, as everywhere here
+  std::string trace_state;
   std::uint32_t flags = 0;
   Attributes attributes;
   std::uint32_t dropped_attributes = 0;
@@ -31,6 +32,7 @@ struct RecordedLink {
 
 struct RecordedSpan {
   std::string trace_id, span_id, parent_id;  // no parent: empty
+  std::string trace_state;
   std::string name;
   int kind = 0;
   std::uint64_t start_ns = 0, end_ns = 0;

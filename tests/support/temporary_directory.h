@@ -14,8 +14,8 @@ namespace lens::tests {
 
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "lens-test-XXXXXX").string();
+  explicit TemporaryDirectory(const std::filesystem::path& where = std::filesystem::temp_directory_path()) {
+    std::string name = (where / "lens-test-XXXXXX").string();
     path_ = mkdtemp(name.data());
   }
   ~TemporaryDirectory() { std::filesystem::remove_all(path_); }

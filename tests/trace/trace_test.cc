@@ -54,6 +54,19 @@ TEST(Trace, knows_what_stands_beside_the_spans_of_a_run) {
   EXPECT_THAT(trace.problems, IsEmpty());
 }
 
+TEST(Trace, has_the_files_of_a_process_in_the_order_in_which_it_wrote_them) {
+  TemporaryDirectory directory;
+  for (const char* name : {"traces-rank0-1-2.10.otlp.zst", "traces-rank0-1-2.2.otlp.zst", "traces-rank0-1-2.otlp.zst",
+                           "traces-rank0-1-2-recovered.otlp.zst", "traces-rank1-1-3.otlp.zst", "logs-rank0-1-2.2.jsonl",
+                           "logs-rank0-1-2.jsonl"})
+    directory.write(name, good);
+  const Trace trace = open_trace(directory.path());
+  EXPECT_THAT(names(trace.files),
+              ElementsAre("traces-rank0-1-2.otlp.zst", "traces-rank0-1-2.2.otlp.zst", "traces-rank0-1-2.10.otlp.zst",
+                          "traces-rank0-1-2-recovered.otlp.zst", "traces-rank1-1-3.otlp.zst"));
+  EXPECT_THAT(names(trace.logs_files), ElementsAre("logs-rank0-1-2.jsonl", "logs-rank0-1-2.2.jsonl"));
+}
+
 TEST(Trace, reads_what_it_can_and_names_the_files_that_it_cannot) {
   TemporaryDirectory directory;
   directory.write("notes.txt", "not a trace");

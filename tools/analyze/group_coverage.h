@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the groups that a run had enabled no span of its trace belongs to. Spans do not carry their group: the names
-// of Megatron's tell it.
+// Which of the groups that a run had enabled no span of its trace belongs to. Spans do not carry their group: a process
+// that ends in order says it for all of its own, and the names of Megatron's spans tell it.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,17 @@
 namespace lens::analyze {
 
 struct GroupCoverage {
-  std::string spec;  // that was enabled
+  std::string spec;  // that was enabled; empty: only the processes say which groups were
   std::vector<std::string> hit, never_hit;
+  std::vector<std::string> unknown;  // enabled, and a span whose group nobody tells may be of it
   std::uint64_t span_count = 0;
-  std::uint64_t other_span_count = 0;  // whose names are none of Megatron's: their groups are not known
+  std::uint64_t other_span_count = 0;  // whose names are none of Megatron's
   std::vector<trace::Problem> problems = {};
 };
 
-/// Of the spec in run.json, else of `spec`; in Megatron's vocabulary where the trace has its names, else in
-/// `vocabulary`. Throws std::invalid_argument when it does not know a word of the spec.
+/// Enabled is what processes say that they had on. Where not all say it: the spec in run.json, else `spec`, in
+/// Megatron's vocabulary where the trace has its names, else in `vocabulary`. Throws std::invalid_argument when that
+/// does not know a word of the spec.
 GroupCoverage group_coverage(const trace::Trace& trace, const std::string& spec, const Vocabulary& vocabulary);
 
 }  // namespace lens::analyze

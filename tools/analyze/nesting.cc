@@ -16,13 +16,18 @@ Category own_category(const EndedSpan& span, const CategoryTimes& children) {
 }  // namespace
 
 std::uint64_t Nesting::end_span(const EndedSpan& span, CategoryTimes* split) {
+  if (split != nullptr && has_foreign_) {
+    children_of(span.id).absorb(foreign_);
+    foreign_.clear();
+    has_foreign_ = false;
+  }
   if (Open::node_type node = take(span.id)) return end_parent(span, std::move(node), split);
   std::uint64_t duration_ns = span.end_ns - span.start_ns;
   if (split != nullptr) {
     *split = {};
     (*split)[index(span.category)] = duration_ns;
   }
-  if (span.parent_id != 0) children_of(span.parent_id).fill(span.start_ns, span.end_ns, span.category);
+  if (Timeline* siblings = siblings_of(span)) siblings->fill(span.start_ns, span.end_ns, span.category);
   return duration_ns;
 }
 
@@ -30,13 +35,14 @@ std::uint64_t Nesting::end_parent(const EndedSpan& span, Open::node_type node, C
   Timeline& timeline = node.mapped();
   Category category = own_category(span, timeline.times());
   std::uint64_t self_ns = timeline.close(span.start_ns, span.end_ns, category);
+  // What the backward pass computes again is its own.
+  if (category == Category::backward) timeline.recount(Category::forward, Category::backward);
   if (split != nullptr) *split = timeline.times();
-  if (span.parent_id != 0) {
-    Timeline& siblings = children_of(span.parent_id);
+  if (Timeline* siblings = siblings_of(span)) {
     if (split != nullptr) {
-      siblings.fill(span.start_ns, span.end_ns, category);
+      siblings->fill(span.start_ns, span.end_ns, category);
     } else {
-      siblings.absorb(timeline);
+      siblings->absorb(timeline);
     }
   }
   if (spare_.size() < max_spare) {
@@ -44,6 +50,13 @@ std::uint64_t Nesting::end_parent(const EndedSpan& span, Open::node_type node, C
     spare_.push_back(std::move(node));
   }
   return self_ns;
+}
+
+Timeline* Nesting::siblings_of(const EndedSpan& span) {
+  if (span.parent_id == 0) return nullptr;
+  if (!span.has_remote_parent) return &children_of(span.parent_id);
+  has_foreign_ = true;
+  return &foreign_;
 }
 
 Timeline& Nesting::children_of(std::uint64_t parent_id) {

@@ -2,7 +2,10 @@
 #include "tools/analyze/places.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <span>
+#include <tuple>
 #include <utility>
 
 namespace lens::analyze {
@@ -17,6 +20,40 @@ void add(Place& place, const trace::ProcessState& rank) {
   if (!rank.iteration) return;
   place.first_iteration = std::min(place.first_iteration.value_or(*rank.iteration), *rank.iteration);
   place.last_iteration = std::max(place.last_iteration.value_or(*rank.iteration), *rank.iteration);
+}
+
+std::int64_t iteration_of(const Place& place) {
+  return place.first_iteration.value_or(std::numeric_limits<std::int64_t>::max());
+}
+
+// Of equally full places, the one that the others are likely to wait for.
+void mark_suspect(std::span<Place> places) {
+  const auto [least, most] = std::minmax_element(
+      places.begin(), places.end(),
+      [](const Place& left, const Place& right) { return iteration_of(left) < iteration_of(right); });
+  const bool all_alike = iteration_of(*least) == iteration_of(*most);
+  const auto longest = std::max_element(places.begin(), places.end(), [](const Place& left, const Place& right) {
+    return left.longest_s < right.longest_s;
+  });
+  if (all_alike) {
+    longest->mark = Mark::here_first;
+  } else {
+    for (Place& place : places)
+      if (iteration_of(place) == iteration_of(*least)) place.mark = Mark::behind;
+  }
+}
+
+// `places` has the living before the dead, the fullest first.
+void mark(std::vector<Place>& places) {
+  const auto first_dead =
+      std::find_if(places.begin(), places.end(), [](const Place& place) { return !place.is_alive; });
+  for (auto place = first_dead; place != places.end(); ++place) place->mark = Mark::dead;
+  const std::span<Place> living(places.begin(), first_dead);
+  if (living.size() < 2) return;
+  const std::size_t fullest = living.front().ranks.size();
+  if (living.back().ranks.size() == fullest) return mark_suspect(living);
+  for (Place& place : living)
+    if (place.ranks.size() < fullest) place.mark = Mark::apart;
 }
 
 }  // namespace
@@ -39,8 +76,26 @@ std::vector<Place> find_places(const std::vector<trace::ProcessState>& ranks) {
   std::stable_sort(places.begin(), places.end(), [](const Place& left, const Place& right) {
     return std::pair(right.is_alive, right.ranks.size()) < std::pair(left.is_alive, left.ranks.size());
   });
-  for (Place& place : places) place.stands_apart = !place.is_alive || place.ranks.size() < places.front().ranks.size();
+  mark(places);
   return places;
+}
+
+Ranks choose_processes(std::vector<trace::ProcessState> processes) {
+  const auto rating = [](const trace::ProcessState& process) {
+    return std::tuple(process.is_alive, process.fork_count.has_value(), -process.fork_count.value_or(0),
+                      process.start_unix_ns);
+  };
+  std::stable_sort(processes.begin(), processes.end(), [&](const auto& left, const auto& right) {
+    return std::pair(left.rank, rating(right)) < std::pair(right.rank, rating(left));
+  });
+  Ranks ranks;
+  for (trace::ProcessState& process : processes) {
+    if (ranks.standing.empty() || ranks.standing.back().rank != process.rank)
+      ranks.standing.push_back(std::move(process));
+    else if (!process.is_alive)
+      ranks.dead.push_back(std::move(process));
+  }
+  return ranks;
 }
 
 std::string folded(const std::vector<int>& ranks) {

@@ -25,8 +25,11 @@ Report make_report(const trace::Trace& trace, const std::string& step_span) {
     report.losses.spans_recorded += status.spans_recorded;
     report.losses.spans_dropped += status.spans_dropped;
   }
+  const trace::LogsReadResult logs = trace::count_log_records(trace);
+  report.run.log_record_count = logs.record_count;
   report.problems = trace.problems;
   report.problems.insert(report.problems.end(), read.problems.begin(), read.problems.end());
+  report.problems.insert(report.problems.end(), logs.problems.begin(), logs.problems.end());
   return report;
 }
 

@@ -27,6 +27,7 @@ struct RunFacts {
   std::uint64_t start_ns = 0, end_ns = 0;  // first start and last end of any span
   std::uint64_t span_count = 0, error_count = 0;
   std::uint64_t file_count = 0, size_bytes = 0;
+  std::uint64_t log_record_count = 0;
 };
 
 struct StepTime {

@@ -27,6 +27,8 @@ std::uint64_t key_of(std::string_view id) {
   return key;
 }
 
+constexpr std::uint32_t has_remote_parent = 0x200;  // of Span.flags in OTLP
+
 bool is_truncated(const trace::Span& span) {
   return std::ranges::any_of(
       span.events, [](std::string_view event) { return trace::decode_event(event).name == "nemo.span.truncated"; });
@@ -64,7 +66,8 @@ void ReportBuilder::on_span(const trace::Span& span) {
   Name& name = name_of(span.name);
   std::uint64_t end_ns = std::max(span.start_ns, span.end_ns);
   std::uint64_t duration_ns = end_ns - span.start_ns;
-  EndedSpan ended{key_of(span.span_id), key_of(span.parent_span_id), span.start_ns, end_ns, name.category};
+  EndedSpan ended{key_of(span.span_id), key_of(span.parent_span_id),          span.start_ns, end_ns,
+                  name.category,        (span.flags & has_remote_parent) != 0};
 
   bool is_step = name.step_preference != no_step;
   CategoryTimes split;

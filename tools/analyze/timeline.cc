@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace lens::analyze {
 namespace {
@@ -44,6 +45,12 @@ void Timeline::absorb(const Timeline& closed) {
     for (std::size_t i = 0; i < category_count; ++i) folded_[i] += closed.folded_[i];
   }
   for (const Piece& piece : closed.pieces_) fill(piece.start_ns, piece.end_ns, piece.category);
+}
+
+void Timeline::recount(Category from, Category to) {
+  folded_[index(to)] += std::exchange(folded_[index(from)], 0);
+  for (Piece& piece : pieces_)
+    if (piece.category == from) piece.category = to;
 }
 
 CategoryTimes Timeline::times() const {

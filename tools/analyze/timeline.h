@@ -24,6 +24,9 @@ class Timeline {
   /// Fills in what `closed` holds.
   void absorb(const Timeline& closed);
 
+  /// Whatever was filled with one category counts as another.
+  void recount(Category from, Category to);
+
   CategoryTimes times() const;
   void clear();
 

@@ -15,6 +15,7 @@ inline constexpr int exit_success = 0, exit_failed = 1, exit_usage = 2;
 void add_run_command(CLI::App& program, int& exit_code);
 void add_report_command(CLI::App& program, int& exit_code);
 void add_top_command(CLI::App& program, int& exit_code);
+void add_set_command(CLI::App& program, int& exit_code);
 void add_recover_command(CLI::App& program, int& exit_code);
 void add_send_command(CLI::App& program, int& exit_code);
 void add_flush_command(CLI::App& program, int& exit_code);

@@ -39,6 +39,19 @@ std::string progress_text(const send::Progress& progress, Signal signal, Clock::
   return text;
 }
 
+/// A number from `least` to `most`, or 0.
+CLI::Validator zero_or_between(double least, double most, const std::string& what) {
+  const auto reason = [=](const std::string& text) {
+    double value = -1;
+    const bool is_number = CLI::detail::lexical_cast(text, value);
+    const bool is_right = is_number && (value == 0 || (value >= least && value <= most));
+    return is_right ? std::string() : fmt::format("{} is not {} from {} to {}, nor 0", text, what, least, most);
+  };
+  return CLI::Validator(reason, "");
+}
+
+constexpr double most_items_per_s = 1'000'000'000, least_items_per_s = 0.001, most_retry_s = 31'536'000;
+
 }  // namespace
 
 void add_destination_options(CLI::App& command, DestinationOptions& options) {
@@ -49,10 +62,10 @@ void add_destination_options(CLI::App& command, DestinationOptions& options) {
                   "grpc, http/protobuf or http/json (default: OTEL_EXPORTER_OTLP_PROTOCOL)")
       ->check(CLI::IsMember({"grpc", "http/protobuf", "http/json"}));
   command.add_option("--rate", options.rate, "Spans a second at most; 0: as fast as they are taken")
-      ->check(CLI::NonNegativeNumber)
+      ->check(zero_or_between(least_items_per_s, most_items_per_s, "a number of spans a second"))
       ->capture_default_str();
   command.add_option("--retry-for", options.retry_s, "Seconds to try again when the collector does not answer")
-      ->check(CLI::NonNegativeNumber)
+      ->check(zero_or_between(0.001, most_retry_s, "a number of seconds"))
       ->capture_default_str();
 }
 
@@ -93,7 +106,7 @@ send::Progress Sender::send(send::Backlog& backlog, send::Delivery& delivery, Si
 
 std::string format_items(std::uint64_t count, Signal signal) {
   const char* noun = signal == Signal::traces ? "span" : signal == Signal::metrics ? "metric" : "log record";
-  return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
+  return format_count(count, noun);
 }
 
 std::string format_result(const send::Progress& progress, const send::Delivery& delivery, Signal signal) {

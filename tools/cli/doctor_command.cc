@@ -67,10 +67,10 @@ void add_doctor_command(CLI::App& program, int& exit_code) {
       ->add_option("--vocabulary", options->vocabulary, "Whose groups: base or megatron (default: as the prefix says)")
       ->check(CLI::IsMember({"base", "megatron"}));
   command->add_option("--trace", options->trace, "A trace directory: which groups were enabled in it and never hit?");
-  command->add_flag("--offline", options->is_offline, "Send no span to the collector");
+  command->add_flag("--offline", options->is_offline, "Send nothing to the collector");
   command->add_flag("--all", options->all, "Show every variable");
   command->add_flag("--json", options->is_json,
-                    "Print JSON with the keys settings, process, probe, groups and problems");
+                    "Print JSON with the keys settings, process, probes, groups and problems");
   command->footer(
       "Exit codes: 0 no problem, 1 a problem was found, 2 wrong usage. Run it where and as the program runs:\n"
       "RANK=3 WORLD_SIZE=8 lens doctor explains rank 3. Values of OTLP headers are not shown.");

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "tools/cli/destination.h"
 #include "tools/cli/text_format.h"
+#include "tools/trace/json_text.h"
 
 namespace lens::cli {
 namespace {
@@ -50,23 +52,36 @@ std::string settings_text(const Examination& examination, bool all) {
   return text;
 }
 
+/// ", where 12 spans and 3 log records wait: …"; empty where nothing does.
+std::string format_waiting(const doctor::Decision& decision) {
+  std::vector<std::string> items;
+  if (decision.spooled_spans > 0) items.push_back(format_items(decision.spooled_spans, Signal::traces));
+  if (decision.spooled_log_records > 0) items.push_back(format_items(decision.spooled_log_records, Signal::logs));
+  return items.empty() ? "" : fmt::format(", where {} wait: `lens flush` sends them", fmt::join(items, " and "));
+}
+
 std::string decision_text(const Examination& examination) {
   const doctor::Decision& decision = *examination.decision;
   std::string text = "\nThis process\n";
   text += fmt::format("  rank      {} of {}, {} on this node; {}\n", decision.rank, decision.world_size,
                       decision.local_rank, decision.rank_source);
-  text += fmt::format("  run       {}\n", decision.run_id);
+  text += fmt::format("  run       {}\n",
+                      !decision.run_id.empty()
+                          ? decision.run_id
+                          : fmt::format("of each process its own: no launcher and no {}_RUN_ID names one",
+                                        examination.prefixes.front()));
   text += fmt::format("  exports   {}: {}{}\n", decision.exports && examination.is_enabled ? "yes" : "no",
                       examination.is_enabled ? "" : "telemetry is off; else, ", decision.why);
-  text += fmt::format("  records   {}\n",
-                      decision.groups.empty() ? "nothing" : fmt::format("{}", fmt::join(decision.groups, ", ")));
+  text +=
+      fmt::format("  records   {}\n", !decision.no_spans.empty() ? "no spans: " + decision.no_spans
+                                      : decision.groups.empty()  ? "nothing"
+                                                                 : fmt::format("{}", fmt::join(decision.groups, ", ")));
   text += fmt::format("  exporter  {}{}\n", decision.exporter,
                       decision.file_dir.empty() ? "" : ", into " + decision.file_dir);
-  if (!decision.spool_dir.empty())
-    text += fmt::format("  spool     {}{}\n", decision.spool_dir,
-                        decision.spooled_spans == 0 ? std::string()
-                                                    : fmt::format(", where {} spans wait: `lens flush` sends them",
-                                                                  format_count(decision.spooled_spans)));
+  text += fmt::format("  rings     {}\n", decision.shm_dir.empty() ? "in private memory" : "in " + decision.shm_dir);
+  if (decision.exporter == "otlp")
+    text += fmt::format("  spool     {}{}\n", decision.spool_dir.empty() ? "none" : decision.spool_dir,
+                        format_waiting(decision));
   return text;
 }
 
@@ -74,18 +89,26 @@ std::string probe_text(const doctor::ProbeResult& probe) {
   const std::string what = !probe.is_taken         ? "not taken: see below"
                            : probe.message.empty() ? "taken"
                                                    : "taken: " + probe.message;
-  return fmt::format("\nOne span, sent to {}\n  {} ({} ms)\n", probe.destination, what, probe.took.count());
+  const std::string sent =
+      probe.signal == Signal::traces ? "One span" : fmt::format("An empty request of {}", signal_name(probe.signal));
+  std::string through;
+  if (!probe.proxy.empty())
+    through = fmt::format("  through the proxy {}, by {}\n", probe.proxy.url, probe.proxy.variable);
+  return fmt::format("\n{}, sent to {}\n{}  {} ({} ms)\n", sent, probe.destination, through, what, probe.took.count());
 }
 
 std::string coverage_text(const analyze::GroupCoverage& coverage) {
-  std::string text = fmt::format("\nGroups of the trace, which had `{}` enabled\n", coverage.spec);
-  text += fmt::format("  hit        {}\n",
-                      coverage.hit.empty() ? "none" : fmt::format("{}", fmt::join(coverage.hit, ", ")));
-  text += fmt::format("  never hit  {}\n",
-                      coverage.never_hit.empty() ? "none" : fmt::format("{}", fmt::join(coverage.never_hit, ", ")));
-  if (coverage.other_span_count > 0)
-    text += fmt::format("  {} of {} spans have names of the program's own, whose groups are not known\n",
-                        format_count(coverage.other_span_count), format_count(coverage.span_count));
+  std::string text = "\nGroups of the trace";
+  if (!coverage.spec.empty()) text += fmt::format(", which had `{}` enabled", coverage.spec);
+  const auto list = [](const std::vector<std::string>& groups) {
+    return groups.empty() ? "none" : fmt::format("{}", fmt::join(groups, ", "));
+  };
+  text += fmt::format("\n  hit        {}\n  never hit  {}\n", list(coverage.hit), list(coverage.never_hit));
+  if (!coverage.unknown.empty())
+    text += fmt::format(
+        "  not known  {}: {} of {} spans have names of the program's own, and not every process ended in order and\n"
+        "             said which groups they are of\n",
+        list(coverage.unknown), format_count(coverage.other_span_count), format_count(coverage.span_count));
   return text;
 }
 
@@ -115,14 +138,30 @@ ordered_json json_of(const doctor::Decision& decision) {
           {"world_size", decision.world_size},
           {"local_rank", decision.local_rank},
           {"rank_source", decision.rank_source},
-          {"run_id", decision.run_id},
+          {"run_id", or_null(decision.run_id)},
           {"exports", decision.exports},
           {"why", decision.why},
           {"groups", decision.groups},
+          {"no_spans", or_null(decision.no_spans)},
           {"exporter", decision.exporter},
           {"file_dir", or_null(decision.file_dir)},
+          {"shm_dir", or_null(decision.shm_dir)},
           {"spool_dir", or_null(decision.spool_dir)},
-          {"spooled_spans", decision.spooled_spans}};
+          {"spooled_spans", decision.spooled_spans},
+          {"spooled_log_records", decision.spooled_log_records}};
+}
+
+ordered_json json_of(const doctor::ProbeResult& probe) {
+  ordered_json proxy;
+  if (!probe.proxy.empty()) proxy = {{"variable", probe.proxy.variable}, {"url", probe.proxy.url}};
+  return {{"signal", signal_name(probe.signal)},
+          {"taken", probe.is_taken},
+          {"cause", probe.cause},
+          {"destination", probe.destination},
+          {"message", probe.message},
+          {"remedy", probe.remedy},
+          {"took_ms", probe.took.count()},
+          {"proxy", proxy}};
 }
 
 }  // namespace
@@ -131,7 +170,7 @@ std::string doctor_text(const Examination& examination, const std::optional<anal
                         bool all) {
   std::string text = settings_text(examination, all);
   if (examination.decision) text += decision_text(examination);
-  if (examination.probe) text += probe_text(*examination.probe);
+  for (const doctor::ProbeResult& probe : examination.probes) text += probe_text(probe);
   if (coverage) text += coverage_text(*coverage);
   return text + problems_text(examination);
 }
@@ -141,19 +180,15 @@ std::string doctor_json(const Examination& examination, const std::optional<anal
   object["settings"] = ordered_json::array();
   for (const EffectiveSetting& setting : examination.settings) object["settings"].push_back(json_of(setting));
   if (examination.decision) object["process"] = json_of(*examination.decision);
-  if (const auto& probe = examination.probe)
-    object["probe"] = {{"taken", probe->is_taken},  {"cause", probe->cause},   {"destination", probe->destination},
-                       {"message", probe->message}, {"remedy", probe->remedy}, {"took_ms", probe->took.count()}};
+  for (const doctor::ProbeResult& probe : examination.probes) object["probes"].push_back(json_of(probe));
   if (coverage)
-    object["groups"] = {{"spec", coverage->spec},
-                        {"hit", coverage->hit},
-                        {"never_hit", coverage->never_hit},
-                        {"spans", coverage->span_count},
-                        {"spans_of_unknown_groups", coverage->other_span_count}};
+    object["groups"] = {{"spec", or_null(coverage->spec)},  {"hit", coverage->hit},
+                        {"never_hit", coverage->never_hit}, {"unknown", coverage->unknown},
+                        {"spans", coverage->span_count},    {"spans_of_unknown_groups", coverage->other_span_count}};
   object["problems"] = ordered_json::array();
   for (const doctor::Problem& problem : examination.problems)
     object["problems"].push_back({{"text", problem.text}, {"remedy", problem.remedy}});
-  return object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+  return trace::json_text(object);
 }
 
 }  // namespace lens::cli

@@ -22,29 +22,37 @@ std::string spool_directory(const FlushOptions& options, const Config& config) {
   throw std::invalid_argument("there is no spool: HOME is not set; name one by --spool-dir");
 }
 
+/// False when not everything was taken.
+bool flush(exporting::Spool& spool, Signal signal, Sender& sender) {
+  send::Delivery delivery = sender.delivery(signal);
+  send::Progress progress;
+  {
+    send::SpoolBacklog backlog(spool, signal);
+    progress = sender.send(backlog, delivery, signal);
+  }
+  if (!progress.stopped.empty()) sender.print_message(progress.stopped);
+  fmt::print("{}{}\n", format_result(progress, delivery, signal), progress.rejected == 0 ? "" : ", which are dropped");
+  const bool is_left_to_others = progress.stopped.empty() && spool.unusable_files() == 0;
+  const exporting::SpoolContents left = spool.contents(signal);
+  if (left.requests > 0)
+    fmt::print("{} wait in {}{}\n", format_items(left.items, signal), spool.directory(),
+               is_left_to_others ? ", which running processes are sending or have just put there" : "");
+  return progress.is_whole() && spool.unusable_files() == 0;
+}
+
 int run_flush(const FlushOptions& options) {
   const Config config = Config::from_env({.prefix = "MEGATRON_OTEL", .fallback_prefix = "NEMO_LENS"});
   Sender sender(options.destination, config);
   exporting::Spool spool({spool_directory(options, config), std::numeric_limits<std::uint64_t>::max(), ""},
                          [&](std::string_view line) { sender.print_message(line); });
-  if (spool.contents().requests == 0) {
-    fmt::print("nothing to send: the spool {} is empty\n", spool.directory());
-    return exit_success;
+  bool is_whole = true, is_empty = true;
+  for (const Signal signal : {Signal::traces, Signal::logs}) {
+    if (spool.contents(signal).requests == 0) continue;
+    is_empty = false;
+    is_whole = flush(spool, signal, sender) && is_whole;
   }
-  send::Delivery delivery = sender.delivery(Signal::traces);
-  send::Progress progress;
-  {
-    send::SpoolBacklog backlog(spool);
-    progress = sender.send(backlog, delivery, Signal::traces);
-  }
-  if (!progress.stopped.empty()) sender.print_message(progress.stopped);
-  fmt::print("{}{}\n", format_result(progress, delivery, Signal::traces),
-             progress.rejected == 0 ? "" : ", which are dropped");
-  const exporting::Spool::Contents left = spool.contents();
-  if (left.requests > 0)
-    fmt::print("{} wait in {}{}\n", format_items(left.spans, Signal::traces), spool.directory(),
-               progress.stopped.empty() ? ", which running processes are sending or have just put there" : "");
-  return progress.is_whole() ? exit_success : exit_failed;
+  if (is_empty) fmt::print("nothing to send: the spool {} is empty\n", spool.directory());
+  return is_whole ? exit_success : exit_failed;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "lens/megatron.h"
 #include "tools/analyze/group_spans.h"
 #include "tools/cli/commands.h"
+#include "tools/trace/json_text.h"
 
 namespace lens::cli {
 namespace {
@@ -37,7 +38,7 @@ std::string groups_json(const Vocabulary& vocabulary, const GroupSet& groups, co
   object["groups"] = names_of(groups);
   for (const auto& [name, preset] : vocabulary.presets()) object["presets"][name] = names_of(preset);
   for (const std::string& group : groups) object["spans"][group] = spans_of(group);
-  return object.dump(2) + '\n';
+  return trace::json_text(object);
 }
 
 std::string groups_text(const Vocabulary& vocabulary, const GroupSet& groups, const GroupsOptions& options) {

@@ -43,6 +43,7 @@ int run_program(int argc, const char* const* argv) {
   add_run_command(program, exit_code);
   add_report_command(program, exit_code);
   add_top_command(program, exit_code);
+  add_set_command(program, exit_code);
   add_recover_command(program, exit_code);
   add_send_command(program, exit_code);
   add_flush_command(program, exit_code);

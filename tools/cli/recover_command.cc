@@ -7,9 +7,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/text.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/run_choice.h"
+#include "tools/cli/text_format.h"
+#include "tools/trace/json_text.h"
 #include "tools/trace/recovery.h"
+#include "tools/trace/stale_files.h"
 
 namespace lens::cli {
 namespace {
@@ -20,37 +24,50 @@ struct RecoverOptions {
 };
 
 nlohmann::json to_json(const trace::Recovery& recovery) {
-  return {{"rank", recovery.rank},          {"pid", recovery.pid},
-          {"spans_ended", recovery.ended},  {"spans_truncated", recovery.truncated},
-          {"file", recovery.file.string()}, {"problems", recovery.problems}};
+  return {{"rank", recovery.rank},
+          {"pid", recovery.pid},
+          {"spans_ended", recovery.ended},
+          {"spans_truncated", recovery.truncated},
+          {"file", recovery.file.string()},
+          {"log_records", recovery.log_records},
+          {"logs_file", recovery.logs_file.string()},
+          {"problems", recovery.problems}};
 }
 
 void print(const trace::Recovery& recovery) {
+  if (recovery.log_records > 0)
+    fmt::print("rank {} (process {}): {}, in {}\n", recovery.rank, recovery.pid,
+               base::counted(recovery.log_records, "log record"), printable(recovery.logs_file.string()));
   if (recovery.file.empty()) {
-    fmt::print("rank {} (process {}): nothing was left\n", recovery.rank, recovery.pid);
+    if (recovery.log_records == 0) fmt::print("rank {} (process {}): nothing was left\n", recovery.rank, recovery.pid);
   } else {
-    fmt::print("rank {} (process {}): {} spans that had ended and {} that were open, in {}\n", recovery.rank,
-               recovery.pid, recovery.ended, recovery.truncated, recovery.file.string());
+    fmt::print("rank {} (process {}): {} that had ended and {} left open, in {}\n", recovery.rank, recovery.pid,
+               base::counted(recovery.ended, "span"), recovery.truncated, printable(recovery.file.string()));
   }
   for (const std::string& problem : recovery.problems)
-    fmt::print(stderr, "lens: rank {} (process {}): {}\n", recovery.rank, recovery.pid, problem);
+    fmt::print(stderr, "lens: rank {} (process {}): {}\n", recovery.rank, recovery.pid, printable(problem));
 }
 
 /// Somebody who names a run expects it to be there.
 [[noreturn]] void explain_missing(const RecoverOptions& options) {
   std::set<std::string> runs;
-  for (trace::RingFile& rings : trace::find_ring_files(options.shm_dir, "")) runs.insert(rings.read_facts().run_id);
+  for (trace::RingFile& rings : trace::find_ring_files(options.shm_dir, ""))
+    runs.insert(printable(rings.read_facts().run_id));
   throw std::runtime_error(
       fmt::format("no process of a run {} keeps its rings in {}; {}", options.run, options.shm_dir,
                   runs.empty() ? "there are no others either" : fmt::format("there are: {}", fmt::join(runs, ", "))));
 }
 
 int run_recover(const RecoverOptions& options) {
+  check_shm_dir(options.shm_dir);
   auto all = nlohmann::json::array();
   int alive = 0, failed = 0, dead = 0;
   std::vector<std::string> problems;
-  auto files = trace::find_ring_files(options.shm_dir, run_id_of(options.run, options.shm_dir), &problems);
-  for (const std::string& problem : problems) fmt::print(stderr, "lens: {}\n", problem);
+  const std::string run_id = run_id_of(options.run, options.shm_dir);
+  for (const trace::StaleFile& stale : trace::clear_stale_files(options.shm_dir, run_id))
+    fmt::print(stderr, "lens: {}: {}\n", printable(stale.path.string()), stale.what);
+  auto files = trace::find_ring_files(options.shm_dir, run_id, &problems);
+  for (const std::string& problem : problems) fmt::print(stderr, "lens: {}\n", printable(problem));
   const bool is_run_id = !options.run.empty() && !std::filesystem::is_directory(options.run);
   if (files.empty() && is_run_id) explain_missing(options);
   for (trace::RingFile& rings : files) {
@@ -63,10 +80,10 @@ int run_recover(const RecoverOptions& options) {
       ++dead;
       ++failed;
       fmt::print(stderr, "lens: {}: {}; what it holds is still there: free the space or the rights, then try again\n",
-                 rings.path().string(), error.what());
+                 printable(rings.path().string()), printable(error.what()));
     }
   }
-  if (options.json) fmt::print("{}\n", all.dump(2));
+  if (options.json) fmt::print("{}", trace::json_text(all));
   if (!options.json && dead == 0)
     fmt::print("no dead process{} left anything in {}{}\n", options.run.empty() ? "" : " of this run", options.shm_dir,
                alive > 0 ? fmt::format(" ({} alive)", alive) : std::string());

@@ -35,7 +35,7 @@ std::filesystem::path newest_or_explain() {
     message += fmt::format("; did you mean {}?", newest->string());
   }
   for (const trace::Problem& problem : report.problems) {
-    message += fmt::format("\n  {}: {}", problem.file.filename().string(), problem.reason);
+    message += fmt::format("\n  {}: {}", printable(problem.file.filename().string()), printable(problem.reason));
   }
   throw std::runtime_error(message);
 }

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/trace/json_text.h"
+
 namespace lens::cli {
 namespace {
 
@@ -45,6 +47,7 @@ json run_json(const analyze::RunFacts& run) {
           {"wall_ns", run.end_ns - run.start_ns},
           {"spans", run.span_count},
           {"error_spans", run.error_count},
+          {"log_records", run.log_record_count},
           {"files", run.file_count},
           {"bytes", run.size_bytes}};
 }
@@ -102,7 +105,7 @@ std::string report_json(const Report& report) {
               {"names", std::move(names)},
               {"losses", losses_json(report.losses)},
               {"problems", std::move(problems)}};
-  return object.dump(2, ' ', false, json::error_handler_t::replace) + '\n';
+  return trace::json_text(object);
 }
 
 }  // namespace lens::cli

@@ -14,23 +14,19 @@ namespace {
 using analyze::Category;
 using analyze::Report;
 
-std::string plural(std::uint64_t count, std::string_view word) {
-  return fmt::format("{} {}{}", format_count(count), word, count == 1 ? "" : "s");
-}
-
 std::string joined(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, " ")); }
 
 void add_fact(std::string& text, std::string_view name, const std::string& value) {
-  if (!value.empty()) text += fmt::format("  {:<12}{}\n", name, value);
+  if (!value.empty()) text += fmt::format("  {:<12}{}\n", name, printable(value));
 }
 
 std::string ranks_text(const analyze::RunFacts& run) {
   std::string text =
       run.world_size > 0 ? fmt::format("{} of {}", run.ranks.size(), run.world_size) : std::to_string(run.ranks.size());
   if (!run.hosts.empty()) {
-    text += fmt::format(" on {}", run.hosts.size() == 1 ? *run.hosts.begin() : plural(run.hosts.size(), "host"));
+    text += fmt::format(" on {}", run.hosts.size() == 1 ? *run.hosts.begin() : format_count(run.hosts.size(), "host"));
   }
-  if (!run.stages.empty()) text += fmt::format(", {}", plural(run.stages.size(), "pipeline stage"));
+  if (!run.stages.empty()) text += fmt::format(", {}", format_count(run.stages.size(), "pipeline stage"));
   return text;
 }
 
@@ -46,7 +42,11 @@ std::string spans_text(const analyze::RunFacts& run) {
   double bytes_per_span =
       static_cast<double>(run.size_bytes) / static_cast<double>(std::max<std::uint64_t>(1, run.span_count));
   return fmt::format("{} in {}, {} ({:.1f} bytes per span)", format_count(run.span_count),
-                     plural(run.file_count, "file"), format_bytes(run.size_bytes), bytes_per_span);
+                     format_count(run.file_count, "file"), format_bytes(run.size_bytes), bytes_per_span);
+}
+
+std::string logs_text(const analyze::RunFacts& run) {
+  return run.log_record_count == 0 ? "" : format_count(run.log_record_count);
 }
 
 std::string losses_text(const Report& report) {
@@ -68,7 +68,7 @@ std::string losses_text(const Report& report) {
 
 std::string run_section(const Report& report) {
   const analyze::RunFacts& run = report.run;
-  std::string text = fmt::format("Run {}\n", run.run_id.empty() ? "without an id" : run.run_id);
+  std::string text = fmt::format("Run {}\n", run.run_id.empty() ? "without an id" : printable(run.run_id));
   add_fact(text, "service", run.service);
   add_fact(text, "command", joined(run.command));
   add_fact(text, "ranks", ranks_text(run));
@@ -76,7 +76,8 @@ std::string run_section(const Report& report) {
   add_fact(text, "span groups", run.span_groups);
   add_fact(text, "wall time", format_duration(run.end_ns - run.start_ns));
   add_fact(text, "spans", spans_text(run));
-  if (run.error_count > 0) add_fact(text, "errors", plural(run.error_count, "span") + " with status ERROR");
+  if (run.error_count > 0) add_fact(text, "errors", format_count(run.error_count, "span") + " with status ERROR");
+  add_fact(text, "log records", logs_text(run));
   add_fact(text, "dropped", losses_text(report));
   return text;
 }
@@ -121,7 +122,8 @@ std::string step_section(const Report& report) {
            "--step-span.\n";
   }
   const analyze::StepTime& step = *report.step;
-  std::string text = fmt::format("\nStep time ({}, {} on all ranks)\n", step.span_name, format_count(step.count));
+  std::string text =
+      fmt::format("\nStep time ({}, {} on all ranks)\n", printable(step.span_name), format_count(step.count));
   text += fmt::format("  median {}   p95 {}   worst {}{}\n", format_duration(step.median_ns),
                       format_duration(step.p95_ns), format_duration(step.worst_ns), worst_text(step));
   return text + split_section(step);
@@ -142,7 +144,7 @@ std::string problems_section(const Report& report) {
   if (report.problems.empty()) return {};
   std::string text = "\nNot everything could be read\n";
   for (const trace::Problem& problem : report.problems) {
-    text += fmt::format("  {}: {}", problem.file.filename().string(), problem.reason);
+    text += fmt::format("  {}: {}", printable(problem.file.filename().string()), printable(problem.reason));
     text += problem.offset_bytes > 0 ? fmt::format(" (at byte {})\n", problem.offset_bytes) : "\n";
   }
   return text;

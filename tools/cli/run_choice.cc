@@ -2,6 +2,9 @@
 #include "tools/cli/run_choice.h"
 
 #include <filesystem>
+#include <stdexcept>
+
+#include <fmt/format.h>
 
 #include "tools/launch/environment.h"
 #include "tools/trace/ring_file.h"
@@ -23,5 +26,19 @@ std::string run_id_of(const std::string& run, const std::string& shm_dir) {
 }
 
 std::string default_shm_dir() { return launch::shm_dir(launch::own_environment()).string(); }
+
+void check_shm_dir(const std::string& shm_dir) {
+  if (shm_dir.empty())
+    throw std::runtime_error(
+        "SHM_DIR is empty: processes keep their rings in private memory, which no other program sees");
+}
+
+std::string nothing_found(const std::string& processes, const std::string& run_id, const std::string& shm_dir) {
+  return fmt::format(
+      "{}{} keeps its rings in {}: is telemetry on (NEMO_LENS_ENABLED=1), does this rank export, and is it the same "
+      "user "
+      "and machine?",
+      processes, run_id.empty() ? "" : " of run " + run_id, shm_dir);
+}
 
 }  // namespace lens::cli

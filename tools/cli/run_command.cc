@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/text.h"
 #include "tools/analyze/report.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/report_text.h"
@@ -97,9 +98,14 @@ void recover_ranks(launch::Console& console, const launch::RunPlan& plan) {
       if (!recovery) continue;
       for (const std::string& problem : recovery->problems)
         console.print_message(fmt::format("recovering rank {}: {}", recovery->rank, problem));
+      if (recovery->log_records > 0)
+        console.print_message(fmt::format("recovered {} of rank {}, in {}",
+                                          base::counted(recovery->log_records, "log record"), recovery->rank,
+                                          name_of(recovery->logs_file)));
       if (recovery->file.empty()) continue;
-      console.print_message(fmt::format("recovered {} spans of rank {} that had ended, and {} that were open, in {}",
-                                        recovery->ended, recovery->rank, recovery->truncated, name_of(recovery->file)));
+      console.print_message(fmt::format("recovered {} of rank {} that had ended, and {} left open, in {}",
+                                        base::counted(recovery->ended, "span"), recovery->rank, recovery->truncated,
+                                        name_of(recovery->file)));
     } catch (const std::exception& error) {
       console.print_message(
           fmt::format("{}: {}; `lens recover {}` tries again", rings.path().string(), error.what(), plan.run_id));

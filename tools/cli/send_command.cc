@@ -30,30 +30,64 @@ send::SentLog open_log(const SendOptions& options, const fs::path& directory, co
   throw std::runtime_error(fmt::format("{}; --state-dir names another place", error.what()));
 }
 
+std::string text_of(const trace::Problem& problem) {
+  return fmt::format("{}, byte {}: {}", problem.file.string(), problem.offset_bytes, problem.reason);
+}
+
+/// Once.
+void warn_of_no_locks(const send::SentLog& log, Sender& sender, bool& warned) {
+  if (log.is_locked() || std::exchange(warned, true)) return;
+  sender.print_message(
+      fmt::format("the file system of {} has no locks: what another `lens send` sends at the same time comes twice; "
+                  "--state-dir names another place",
+                  log.path().string()));
+}
+
 /// Of one signal; false when not everything that can be read was taken.
-bool send_files(const SendOptions& options, Sender& sender, const std::vector<fs::path>& files, Signal signal) {
+bool send_files(const SendOptions& options, Sender& sender, const std::vector<fs::path>& files, Signal signal,
+                bool& warned) {
   send::Delivery delivery = sender.delivery(signal);
-  const fs::path directory = fs::absolute(files.front()).parent_path();
+  // However the directory is named, it is the same one.
+  const fs::path directory = fs::weakly_canonical(fs::absolute(files.front()).parent_path());
   send::SentLog log = open_log(options, directory, delivery.destination());
+  warn_of_no_locks(log, sender, warned);
   if (options.again) log.clear();
   send::TraceBacklog backlog(files, signal, log);
   const send::Progress progress = sender.send(backlog, delivery, signal);
-  for (const trace::Problem& problem : backlog.problems())
-    sender.print_message(fmt::format("{}, byte {}: {}", problem.file.string(), problem.offset_bytes, problem.reason));
+  for (const trace::Problem& problem : backlog.problems()) sender.print_message(text_of(problem));
   if (!progress.stopped.empty())
     sender.print_message(
         fmt::format("{}; what was not sent is sent by the same command, once this is mended", progress.stopped));
   const bool is_nothing = progress.accepted == 0 && progress.rejected == 0 && progress.stopped.empty();
   if (is_nothing) {
-    fmt::print("nothing to send: {} has taken all that can be read; --again sends it anew\n", delivery.destination());
+    fmt::print("nothing to send: {} has taken all that can be read so far; --again sends it anew\n",
+               delivery.destination());
   } else {
     fmt::print("{}\n", format_result(progress, delivery, signal));
   }
   return progress.is_whole() && backlog.unreadable_files() == 0;
 }
 
+using FilesOfSignals = std::vector<std::pair<Signal, std::vector<fs::path>>>;
+
+/// Of a directory where nothing can be read. False where there may be, once its ranks have written some more.
+bool is_wrong(const FilesOfSignals& signals, Sender& sender) {
+  std::uint64_t bytes = 0, files = 0;
+  std::vector<trace::Problem> problems;
+  for (const auto& [signal, paths] : signals)
+    for (const fs::path& path : paths) {
+      if (send::may_hold_requests(path, signal, problems)) return false;
+      std::error_code ignored;
+      const auto size = fs::file_size(path, ignored);
+      bytes += ignored ? 0 : size;
+      ++files;
+    }
+  for (const trace::Problem& problem : problems) sender.print_message(text_of(problem));
+  return files == 0 || bytes > 0;
+}
+
 [[noreturn]] void explain_empty(const fs::path& path) {
-  std::string message = fmt::format("{} holds no trace files", path.string());
+  std::string message = fmt::format("{} holds no trace files that can be read", path.string());
   if (const auto newest = trace::newest_run(path)) message += fmt::format("; did you mean {}?", newest->string());
   throw std::invalid_argument(message);
 }
@@ -61,16 +95,13 @@ bool send_files(const SendOptions& options, Sender& sender, const std::vector<fs
 int run_send(const SendOptions& options) {
   const Config config = Config::from_env({.prefix = ""});
   const trace::Trace trace = trace::open_trace(options.path);
-  const std::pair<Signal, const std::vector<fs::path>&> signals[] = {
+  const FilesOfSignals signals = {
       {Signal::traces, trace.files}, {Signal::metrics, trace.metrics_files}, {Signal::logs, trace.logs_files}};
   Sender sender(options.destination, config);
-  bool is_whole = true, is_empty = true;
-  for (const auto& [signal, files] : signals) {
-    if (files.empty()) continue;
-    is_empty = false;
-    is_whole = send_files(options, sender, files, signal) && is_whole;
-  }
-  if (is_empty) explain_empty(options.path);
+  if (is_wrong(signals, sender)) explain_empty(options.path);
+  bool is_whole = true, warned = false;
+  for (const auto& [signal, files] : signals)
+    if (!files.empty()) is_whole = send_files(options, sender, files, signal, warned) && is_whole;
   return is_whole ? exit_success : exit_failed;
 }
 

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "src/base/utf8.h"
+
 namespace lens::cli {
 namespace {
 
@@ -48,6 +50,10 @@ std::string format_count(std::uint64_t count) {
   return digits;
 }
 
+std::string format_count(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
+}
+
 std::string format_bytes(std::uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
   constexpr std::string_view units[] = {"KiB", "MiB", "GiB", "TiB"};
@@ -66,6 +72,23 @@ std::string format_list(const std::vector<std::string>& words) {
   return text;
 }
 
+std::string printable(std::string_view text) {
+  constexpr std::string_view replacement = "\xef\xbf\xbd";
+  std::string result;
+  const std::string repaired = base::repaired_utf8(text);
+  for (std::size_t i = 0; i < repaired.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(repaired[i]);
+    // U+0080 to U+009F, which some terminals take for the escape sequences they are short for.
+    const bool is_long_control = byte == 0xc2 && static_cast<unsigned char>(repaired[i + 1]) < 0xa0;
+    if (byte >= 0x20 && byte != 0x7f && !is_long_control)
+      result += repaired[i];
+    else
+      result += replacement;
+    if (is_long_control) ++i;
+  }
+  return result;
+}
+
 std::size_t terminal_width(int fd) {
   winsize size{};
   return isatty(fd) == 1 && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
@@ -74,6 +97,11 @@ std::size_t terminal_width(int fd) {
 std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }));
+}
+
+void Table::add(std::vector<std::string> row) {
+  for (std::string& cell : row) cell = printable(cell);
+  rows_.push_back(std::move(row));
 }
 
 std::string Table::text(std::size_t width) const {

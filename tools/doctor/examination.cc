@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/doctor/examination.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <stdexcept>
+#include <tuple>
 
 #include <fmt/format.h>
 
 #include "src/export/spool.h"
+#include "src/setup/identity.h"
 #include "src/setup/plan.h"
 #include "src/setup/rank.h"
 #include "src/setup/resource.h"
+#include "tools/doctor/directories.h"
 
 namespace lens::doctor {
 namespace {
-
-namespace fs = std::filesystem;
 
 const std::string common_prefix = "NEMO_LENS", megatron_prefix = "MEGATRON_OTEL";
 
@@ -30,7 +28,7 @@ void add_problem(Examination& examination, std::string text, std::string remedy 
 
 std::string rank_source() {
   const auto variables = setup::rank_variables();
-  if (!variables) return "no launcher's variable is set";
+  if (!variables) return "no launcher started it";
   return fmt::format("from {} and {}", variables->rank, variables->world_size);
 }
 
@@ -42,14 +40,6 @@ std::string exporter_name(setup::Exporter exporter) {
     case setup::Exporter::none: break;
   }
   return "none";
-}
-
-/// Without making it: a directory that is not there is made where its parent allows.
-bool can_write(fs::path path) {
-  std::error_code error;
-  path = fs::absolute(path);
-  while (!fs::exists(path, error) && path.has_relative_path()) path = path.parent_path();
-  return fs::is_directory(path, error) && access(path.c_str(), W_OK | X_OK) == 0;
 }
 
 /// A program of the Megatron family would see these; another one does not.
@@ -77,21 +67,70 @@ void examine_enabled(Examination& examination, const Config& config) {
   }
 }
 
-void examine_destination(Examination& examination, const Config& config) {
+void examine_rings(Examination& examination, const Config& config) {
+  constexpr std::uint64_t most_bytes = 12 << 20;  // of a process, with all its rings
+  if (config.shm_dir.empty()) return;
+  std::string why = why_no_rings(config.shm_dir);
+  const auto free = free_bytes(config.shm_dir);
+  if (why.empty() && free && *free < most_bytes)
+    why = fmt::format("{} has room for {} more bytes, and a process may need {}", config.shm_dir, *free, most_bytes);
+  if (!why.empty())
+    add_problem(
+        examination,
+        fmt::format(
+            "rings find no place in shared memory: {}; what does not lie there is seen neither by `lens top` and "
+            "`lens set` nor by `lens recover`",
+            why),
+        fmt::format("set {}_SHM_DIR to a directory of this user's own in /dev/shm", examination.prefixes.front()));
+}
+
+void examine_spool(Examination& examination, const Config& config) {
+  constexpr std::uint64_t least_bytes = 1 << 20;  // of which a request takes up to half
   Decision& decision = *examination.decision;
+  if (config.spool_size_bytes == 0) return;
+  const std::string& prefix = examination.prefixes.front();
+  const auto add = [&](const std::string& text, const std::string& remedy) {
+    add_problem(examination, text + ": what cannot be sent would be lost", remedy);
+  };
+  if (decision.spool_dir.empty())
+    return add("there is no spool, as HOME is not set", fmt::format("set {}_SPOOL_DIR", prefix));
+  const exporting::Spool spool({decision.spool_dir, std::numeric_limits<std::uint64_t>::max(), ""}, {});
+  decision.spooled_spans = spool.contents(Signal::traces).items;
+  decision.spooled_log_records = spool.contents(Signal::logs).items;
+  const std::string why = why_not_writable(decision.spool_dir);
+  if (!why.empty())
+    return add(fmt::format("the spool {} cannot be written ({})", decision.spool_dir, why),
+               fmt::format("set {}_SPOOL_DIR to a directory that can be", prefix));
+  if (const std::string no_locks = why_no_locks(decision.spool_dir); !no_locks.empty())
+    add_problem(
+        examination,
+        fmt::format("the file system of the spool {} has no locks ({}): processes that share it may send a "
+                    "request twice",
+                    decision.spool_dir, no_locks),
+        fmt::format("set {}_SPOOL_DIR to another file system, or for each process to a directory of its own", prefix));
+  if (config.spool_size_bytes < least_bytes)
+    add(fmt::format("the spool may hold {} bytes, which a request or two can exceed", config.spool_size_bytes),
+        fmt::format("set {}_SPOOL_SIZE to 1MiB or more, or to 0 for no spool", prefix));
+  const std::uint64_t held = spool.listing().bytes;
+  const auto free = free_bytes(decision.spool_dir);
+  if (free && *free + held < config.spool_size_bytes)
+    add(fmt::format("the spool {} may hold {} bytes, and its file system has room for {} more", decision.spool_dir,
+                    config.spool_size_bytes, *free),
+        fmt::format("make room, or set {}_SPOOL_DIR to a larger file system", prefix));
+}
+
+void examine_destination(Examination& examination, const Config& config) {
+  const Decision& decision = *examination.decision;
+  const std::string& prefix = examination.prefixes.front();
+  examine_rings(examination, config);
+  if (decision.exporter == "otlp") examine_spool(examination, config);
   if (decision.exporter == "none")
     add_problem(examination, "the exporter is none: what is recorded goes nowhere",
-                fmt::format("set {}_EXPORTER to otlp, file or console", examination.prefixes.front()));
-  if (decision.exporter == "file" && !can_write(decision.file_dir))
-    add_problem(examination, fmt::format("{} cannot be written", decision.file_dir),
-                fmt::format("set {}_FILE_DIR to a directory that can be", examination.prefixes.front()));
-  if (decision.exporter != "otlp" || config.spool_size_bytes == 0 || decision.spool_dir.empty()) return;
-  const exporting::Spool spool({decision.spool_dir, std::numeric_limits<std::uint64_t>::max(), ""}, {});
-  decision.spooled_spans = spool.contents().spans;
-  if (!can_write(decision.spool_dir))
-    add_problem(examination,
-                fmt::format("the spool {} cannot be written: what cannot be sent would be lost", decision.spool_dir),
-                fmt::format("set {}_SPOOL_DIR to a directory that can be", examination.prefixes.front()));
+                fmt::format("set {}_EXPORTER to otlp, file or console", prefix));
+  if (decision.exporter != "file") return;
+  if (const std::string why = why_not_writable(decision.file_dir); !why.empty())
+    add_problem(examination, fmt::format("{} cannot be written ({})", decision.file_dir, why),
+                fmt::format("set {}_FILE_DIR to a directory that can be", prefix));
 }
 
 void decide(Examination& examination, Config config, const Rank& rank) try {
@@ -104,34 +143,78 @@ void decide(Examination& examination, Config config, const Rank& rank) try {
   decision.world_size = plan.rank.world_size;
   decision.local_rank = plan.rank.local_rank;
   decision.rank_source = rank_source();
-  decision.run_id = plan.run_id;
+  const bool is_own_run = setup::is_run_of_one_process(config, rank);
+  if (!is_own_run) decision.run_id = plan.run_id;
   decision.exports = plan.exports;
   decision.why = plan.why;
   const GroupSet groups = config.resolved_span_groups();
-  decision.groups.assign(groups.begin(), groups.end());
+  decision.no_spans = plan.no_spans;
+  if (plan.no_spans.empty())
+    decision.groups.assign(groups.begin(), groups.end());
+  else
+    add_problem(examination, fmt::format("no spans are recorded: {}", plan.no_spans));
   decision.exporter = exporter_name(plan.exporter);
   if (plan.exporter == setup::Exporter::file) decision.file_dir = plan.file_dir;
-  if (plan.exporter == setup::Exporter::otlp) decision.spool_dir = plan.spool_dir;
+  decision.shm_dir = config.shm_dir;
+  if (plan.exporter == setup::Exporter::otlp && config.spool_size_bytes > 0) decision.spool_dir = plan.spool_dir;
   examination.decision = std::move(decision);
   examine_destination(examination, config);
+  // This process's own was good enough to be tried.
+  if (is_own_run && config.file_dir.empty() && plan.exporter == setup::Exporter::file)
+    examination.decision->file_dir = "lens/<run id>";
 } catch (const std::invalid_argument& error) {
   for (const std::string& warning : config.warnings) add_problem(examination, warning);
   add_problem(examination, fmt::format("set-up would throw: {}", error.what()));
 }
 
-void send_one_span(Examination& examination, const Config& config, const Rank& rank) {
-  OtlpConfig otlp = config.standard.otlp_traces;
-  const auto resource = setup::make_resource(config, {rank, "lens-doctor", "lens-doctor"}, {});
+void send_one(Examination& examination, OtlpConfig otlp, Signal signal, const ResourceAttributes& resource) {
+  const auto send = [&] { examination.probes.push_back(probe(otlp, signal, resource)); };
   try {
-    examination.probe = probe(otlp, resource);
+    send();
   } catch (const std::invalid_argument& malformed) {
     add_problem(examination, fmt::format("{}; the default is used", malformed.what()));
     otlp.endpoint.clear();
-    examination.probe = probe(otlp, resource);
+    send();
   }
-  if (!examination.probe->is_taken)
-    add_problem(examination, fmt::format("a span was not taken: {}", examination.probe->message),
-                examination.probe->remedy);
+}
+
+/// What is wrong with a server is wrong for every signal; a path, and what is not understood, may be of one alone.
+bool is_same_failure(const ProbeResult& left, const ProbeResult& right) {
+  if (left.is_taken || right.is_taken || left.cause != right.cause) return false;
+  if (left.cause == "path" || left.cause == "other") return left.message == right.message;
+  const auto server_of = [](const std::string& url) { return url.substr(0, url.find('/', url.find("://") + 3)); };
+  return server_of(left.destination) == server_of(right.destination);
+}
+
+/// One problem for all signals that fail alike.
+void add_failures(Examination& examination) {
+  const std::vector<ProbeResult>& probes = examination.probes;
+  for (std::size_t i = 0; i < probes.size(); ++i) {
+    const auto is_same = [&](const ProbeResult& other) { return is_same_failure(probes[i], other); };
+    if (probes[i].is_taken || std::any_of(probes.begin(), probes.begin() + std::ptrdiff_t(i), is_same)) continue;
+    std::vector<std::string> items;
+    for (const ProbeResult& probe : probes)
+      if (is_same(probe))
+        items.push_back(probe.signal == Signal::traces ? "a span" : std::string(item_of(probe.signal)) + 's');
+    add_problem(examination,
+                fmt::format("{} {} not taken: {}", fmt::join(items, ", "),
+                            items.size() == 1 && items.front() == "a span" ? "was" : "were", probes[i].message),
+                probes[i].remedy);
+  }
+}
+
+void send_to_endpoints(Examination& examination, const Config& config, const Rank& rank) {
+  const auto& [traces, metrics, logs] =
+      std::tie(config.standard.otlp_traces, config.standard.otlp_metrics, config.standard.otlp_logs);
+  const auto resource = setup::make_resource(config, {rank, "lens-doctor", "lens-doctor"}, {});
+  const bool has_spans = examination.decision->no_spans.empty();
+  if (has_spans) send_one(examination, traces, Signal::traces, resource);
+  const auto is_tried = [has_spans, &of_spans = traces](const OtlpConfig& otlp) {
+    return has_spans && otlp == of_spans;
+  };
+  if (config.metrics_enabled && !is_tried(metrics)) send_one(examination, metrics, Signal::metrics, resource);
+  if (config.logs_enabled && !is_tried(logs)) send_one(examination, logs, Signal::logs, resource);
+  add_failures(examination);
 }
 
 }  // namespace
@@ -152,7 +235,7 @@ Examination examine(const ExaminationOptions& options) {
     examine_enabled(examination, config);
     decide(examination, config, rank);
     const bool is_otlp = examination.decision && examination.decision->exporter == "otlp";
-    if (options.sends && is_otlp) send_one_span(examination, config, rank);
+    if (options.sends && is_otlp) send_to_endpoints(examination, config, rank);
   } catch (const std::invalid_argument& error) {
     for (const EffectiveSetting& setting : examination.settings)
       if (!setting.problem.empty()) add_problem(examination, setting.problem);

@@ -7,6 +7,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "lens/version.h"
+#include "src/base/unix_time.h"
 #include "src/otlp/envelope.h"
 #include "tools/send/delivery.h"
 
@@ -26,8 +27,7 @@ std::string random_id(std::size_t bytes) {
 
 /// A span named lens.doctor, which begins and ends now.
 std::string request_of_one_span(const ResourceAttributes& resource) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto now_ns = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+  const std::uint64_t now_ns = base::unix_ns_now();
   std::string element;
   {
     protozero::pbf_writer list(element);
@@ -57,22 +57,27 @@ std::string_view name_of(Reason reason) {
   return "other";
 }
 
+/// Whether there was a connection at all, libcurl's words tell.
+std::string remedy_of_silence(std::string_view message, std::chrono::milliseconds timeout) {
+  const bool is_unconnected = message.find("Connection time") != std::string_view::npos;
+  return fmt::format("no {} came within {} ms (OTEL_EXPORTER_OTLP_TIMEOUT): {}",
+                     is_unconnected ? "connection" : "answer", timeout.count(),
+                     is_unconnected ? "does a firewall in between drop packets, or is the host down?"
+                                    : "is the collector overloaded, or what listens on that port no collector?");
+}
+
 /// Beside what the message says.
-std::string remedy_of(Reason reason, const OtlpConfig& otlp) {
-  switch (reason) {
+std::string remedy_of(const exporting::Outcome& outcome, const OtlpConfig& otlp) {
+  switch (outcome.reason) {
     case Reason::host_name:
       return "check the host in OTEL_EXPORTER_OTLP_ENDPOINT: its name has no address on this machine";
     case Reason::connection:
       return "is the collector running there, reachable from this machine, and listening on that port (4317 for grpc, "
              "4318 for http)?";
-    case Reason::timeout:
-      return fmt::format(
-          "nothing came within {} ms (OTEL_EXPORTER_OTLP_TIMEOUT): a firewall that drops, a proxy in between "
-          "(https_proxy, no_proxy), or a collector that is overloaded",
-          otlp.timeout.count());
+    case Reason::timeout: return remedy_of_silence(outcome.message, otlp.timeout);
     case Reason::tls:
       return "OTEL_EXPORTER_OTLP_CERTIFICATE names the authorities that this side trusts, _CLIENT_CERTIFICATE and "
-             "_CLIENT_KEY what it shows; without TLS the endpoint begins with http://";
+             "_CLIENT_KEY what it shows; an endpoint begins with https:// for TLS, with http:// for none";
     case Reason::credentials: return "such as OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN";
     case Reason::none:
     case Reason::protocol:  // the message says it
@@ -82,18 +87,28 @@ std::string remedy_of(Reason reason, const OtlpConfig& otlp) {
   return "";
 }
 
+std::string hint_at(const exporting::Proxy& proxy) {
+  return fmt::format("{} has it go through the proxy {}: does that let it pass? no_proxy names hosts that need none",
+                     proxy.variable, proxy.url);
+}
+
 }  // namespace
 
-ProbeResult probe(const OtlpConfig& otlp, const ResourceAttributes& resource) {
-  send::Delivery delivery({.otlp = otlp, .give_up_after = std::chrono::milliseconds(0)});
+ProbeResult probe(const OtlpConfig& otlp, Signal signal, const ResourceAttributes& resource) {
+  send::Delivery delivery({.otlp = otlp, .signal = signal, .give_up_after = std::chrono::milliseconds(0)});
+  const bool is_span = signal == Signal::traces;
   const auto began = Clock::now();
-  const send::Delivered delivered = delivery.deliver(request_of_one_span(resource), 1);
-  ProbeResult result;
-  result.is_taken = delivered.accepted == 1;
+  const send::Delivered delivered =
+      delivery.deliver(is_span ? request_of_one_span(resource) : std::string(), is_span ? 1 : 0);
+  ProbeResult result{.signal = signal};
+  result.is_taken = delivered.kind == send::Delivered::Kind::accepted && delivered.rejected == 0;
   result.cause = name_of(delivered.outcome.reason);
   result.destination = delivery.destination();
+  result.proxy = delivered.outcome.proxy;
   result.message = delivered.outcome.message;
-  result.remedy = result.is_taken ? "" : remedy_of(delivered.outcome.reason, otlp);
+  result.remedy = result.is_taken ? "" : remedy_of(delivered.outcome, otlp);
+  if (!result.is_taken && !result.proxy.empty())
+    result.remedy += (result.remedy.empty() ? "" : "; ") + hint_at(result.proxy);
   result.took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began);
   return result;
 }

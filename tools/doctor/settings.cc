@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "src/base/text.h"
+#include "src/export/endpoint.h"
 
 namespace lens::doctor {
 namespace {
@@ -36,6 +37,13 @@ std::string header_names(const std::string& headers) {
   return base::join(names, ",");
 }
 
+/// What may hold credentials is shown without them.
+std::string shown(const Variable& variable, const std::string& value) {
+  if (variable.family == Family::otlp && variable.key == "HEADERS") return header_names(value);
+  const bool is_server = variable.key == "ENDPOINT" || variable.key.ends_with("_proxy");
+  return is_server ? exporting::without_credentials(value) : value;
+}
+
 EffectiveSetting effective(const Variable& variable, std::span<const std::string> prefixes) {
   EffectiveSetting effective{.family = variable.family, .key = variable.key, .value = std::string(variable.fallback)};
   for (const std::string& prefix : prefixes) {
@@ -45,8 +53,7 @@ EffectiveSetting effective(const Variable& variable, std::span<const std::string
     if (effective.problem.empty()) effective.problem = problem;
     // A malformed prefixed value is an error, another one is passed over.
     if (!problem.empty() && variable.family != Family::prefixed) continue;
-    const bool is_secret = variable.family == Family::otlp && variable.key == "HEADERS";
-    effective.value = is_secret ? header_names(setting->value) : setting->value;
+    effective.value = shown(variable, setting->value);
     effective.variable = setting->name;
     break;
   }

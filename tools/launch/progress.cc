@@ -79,7 +79,7 @@ std::string progress_text(const std::optional<Iteration>& iteration, const std::
   }
   bool has_begun = spans && (iteration || spans->recorded > 0 || spans->dropped > 0);
   if (has_begun) {
-    parts.push_back(fmt::format("{} spans, {} dropped", spans->recorded, spans->dropped));
+    parts.push_back(fmt::format("{}, {} dropped", base::counted(spans->recorded, "span"), spans->dropped));
   }
   return fmt::format("{}", fmt::join(parts, " · "));
 }

@@ -22,6 +22,8 @@ class Backlog {
   /// Everything that `next` has given is settled: it will never be given again, by whoever comes next neither. What is
   /// not settled is.
   virtual void settle() = 0;
+  /// The same of the first `items` of what `next` gave last, and of everything that it gave before.
+  virtual void settle_first(std::uint64_t items) = 0;
 
   /// For progress, in a unit of its own: how much there was at first, and how much of it `next` has gone through.
   virtual std::uint64_t total() const = 0;

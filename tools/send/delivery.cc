@@ -5,8 +5,6 @@
 #include <random>
 #include <thread>
 
-#include "src/otlp/request.h"
-
 namespace lens::send {
 namespace {
 
@@ -37,7 +35,7 @@ Delivered Delivery::deliver(std::string_view request, std::uint64_t items) {
         const std::uint64_t rejected = std::min(outcome.rejected, items);
         return {Kind::accepted, items - rejected, rejected, std::move(outcome)};
       }
-      case Outcome::Kind::too_large: return deliver_halves(request, items, std::move(outcome));
+      case Outcome::Kind::too_large: return {Kind::too_large, 0, items, std::move(outcome)};
       case Outcome::Kind::refused:
         if (concerns_all(outcome.reason)) return {Kind::not_delivered, 0, 0, std::move(outcome)};
         return {Kind::refused, 0, items, std::move(outcome)};
@@ -61,18 +59,6 @@ Outcome Delivery::attempt(std::string_view request) {
       return exporting::outcome_of(settled.front().response, transport_.endpoint(), transport_.protocol());
     transport_.wait(-1, std::chrono::seconds(1));
   }
-}
-
-Delivered Delivery::deliver_halves(std::string_view request, std::uint64_t items, Outcome too_large) {
-  const auto halves = otlp::halved(request);
-  if (!halves) return {Kind::refused, 0, items, std::move(too_large)};
-  Delivered first = deliver(halves->first, halves->first_items);
-  if (first.kind == Kind::not_delivered) return first;
-  Delivered second = deliver(halves->second, halves->second_items);
-  if (second.kind == Kind::not_delivered) return second;
-  const bool is_accepted = first.kind == Kind::accepted || second.kind == Kind::accepted;
-  return {is_accepted ? Kind::accepted : Kind::refused, first.accepted + second.accepted,
-          first.rejected + second.rejected, std::move(second.outcome.message.empty() ? first.outcome : second.outcome)};
 }
 
 /// False when the next attempt would come too late.

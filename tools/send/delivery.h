@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Brings OTLP requests to a collector, one after the other, by the rules of docs/otlp.md: it tries again where that may
-// help, and halves what is too large. Include it to send what lies on disk; unlike the exporter inside a trainer, it
-// waits.
+// help. Include it to send what lies on disk; unlike the exporter inside a trainer, it waits.
 //
 // Errors: the constructor throws std::invalid_argument when the endpoint is none.
 #pragma once
@@ -30,6 +29,7 @@ struct DeliveryOptions {
 struct Delivered {
   enum class Kind {
     accepted,
+    too_large,      // less at a time may be taken
     refused,        // by a collector that takes others: it is about this one
     not_delivered,  // nobody took it, or nobody would take any: endpoint or credentials are to be mended
   };
@@ -55,7 +55,6 @@ class Delivery {
   using Clock = std::chrono::steady_clock;
 
   exporting::Outcome attempt(std::string_view request);
-  Delivered deliver_halves(std::string_view request, std::uint64_t items, exporting::Outcome too_large);
   bool wait_to_retry(const exporting::Outcome& outcome, Clock::time_point began);
 
   DeliveryOptions options_;

@@ -2,7 +2,6 @@
 #include "tools/send/sent_log.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,8 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/file.h"
+#include "src/base/file_lock.h"
 #include "src/base/md5.h"
 #include "src/base/text.h"
+#include "tools/trace/json_text.h"
 
 namespace lens::send {
 namespace {
@@ -32,11 +33,8 @@ SentLog::SentLog(const std::filesystem::path& directory, std::string_view destin
   file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file_ < 0)
     throw std::system_error(errno, std::generic_category(), "what is sent cannot be noted in " + path_.string());
-  if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
-    close(file_);
-    throw std::runtime_error("another process is sending " + directory.string() + " to " + destination_);
-  }
   try {
+    lock();
     read();
   } catch (...) {
     close(file_);
@@ -45,6 +43,16 @@ SentLog::SentLog(const std::filesystem::path& directory, std::string_view destin
 }
 
 SentLog::~SentLog() { close(file_); }
+
+void SentLog::lock() {
+  switch (base::lock_file(file_)) {
+    case base::FileLock::taken: return;
+    case base::FileLock::none: is_locked_ = false; return;
+    case base::FileLock::held: throw std::runtime_error("another process is sending the same to " + destination_);
+    case base::FileLock::failed:
+      throw std::system_error(errno, std::generic_category(), path_.string() + " cannot be locked");
+  }
+}
 
 void SentLog::read() try {
   std::string content = base::read_file(path_).value_or("");
@@ -56,27 +64,31 @@ void SentLog::read() try {
   for (const std::string_view line : base::split(content, '\n')) {
     if (line.empty()) continue;
     const json object = json::parse(line);
-    if (object.contains("file")) sent_[object.at("file")] = object.at("sent_bytes").get<std::uint64_t>();
+    if (!object.contains("file")) continue;
+    sent_[object.at("file")] = {object.at("sent_bytes").get<std::uint64_t>(),
+                                object.value("sent_items", std::uint64_t{0})};
   }
-  if (content.empty()) write(json{{"destination", destination_}}.dump() + '\n');
+  if (content.empty()) write(trace::json_line(json{{"destination", destination_}}));
 } catch (const json::exception&) {
   throw std::runtime_error(path_.string() + " cannot be understood; remove it to send everything again");
 }
 
-std::uint64_t SentLog::sent_bytes(const std::string& file) const {
+SentLog::Sent SentLog::sent(const std::string& file) const {
   const auto found = sent_.find(file);
-  return found == sent_.end() ? 0 : found->second;
+  return found == sent_.end() ? Sent{} : found->second;
 }
 
-void SentLog::add(const std::string& file, std::uint64_t sent_bytes) {
-  write(json{{"file", file}, {"sent_bytes", sent_bytes}}.dump(-1, ' ', false, json::error_handler_t::replace) + '\n');
-  sent_[file] = sent_bytes;
+void SentLog::add(const std::string& file, Sent sent) {
+  json line{{"file", file}, {"sent_bytes", sent.bytes}};
+  if (sent.items > 0) line["sent_items"] = sent.items;
+  write(trace::json_line(line));
+  sent_[file] = sent;
 }
 
 void SentLog::clear() {
   if (ftruncate(file_, 0) != 0) throw std::system_error(errno, std::generic_category(), path_.string());
   sent_.clear();
-  write(json{{"destination", destination_}}.dump() + '\n');
+  write(trace::json_line(json{{"destination", destination_}}));
 }
 
 void SentLog::write(const std::string& line) {

@@ -18,22 +18,40 @@ std::uint64_t size_of(const std::filesystem::path& path) {
 
 }  // namespace
 
+bool may_hold_requests(const std::filesystem::path& file, Signal signal, std::vector<trace::Problem>& problems) try {
+  trace::TraceFile messages(file, signal);
+  while (const auto message = messages.next()) {
+    try {
+      if (otlp::item_count(*message) > 0) return true;
+    } catch (const otlp::DecodeError& error) {
+      messages.report(std::string("not an OTLP message: ") + error.what());
+    }
+  }
+  problems.insert(problems.end(), messages.problems().begin(), messages.problems().end());
+  return false;
+} catch (const std::system_error&) {
+  return true;
+}
+
 TraceBacklog::TraceBacklog(std::vector<std::filesystem::path> files, Signal signal, SentLog& log)
     : files_(std::move(files)), signal_(signal), log_(log) {
   for (const auto& path : files_) {
     const std::uint64_t size = size_of(path);
-    total_bytes_ += size - std::min(size, log_.sent_bytes(path.filename().string()));
+    total_bytes_ += size - std::min(size, log_.sent(path.filename().string()).bytes);
   }
 }
 
 std::optional<Backlog::Request> TraceBacklog::next() {
   while (file_ || open_next()) {
-    const auto message = file_->next();
+    request_bytes_ = file_->offset_bytes();
+    auto message = file_->next();
     if (!message) {
       close();
       continue;
     }
     try {
+      sent_items_ = std::exchange(items_to_skip_, 0);
+      if (sent_items_ > 0) message = rest_ = otlp::without_first(*message, sent_items_);
       const std::uint64_t items = otlp::item_count(*message);
       if (items == 0) continue;  // such as a line of another signal
       if (unsettled_.empty() || unsettled_.back().first != name_) unsettled_.emplace_back(name_, 0);
@@ -47,8 +65,16 @@ std::optional<Backlog::Request> TraceBacklog::next() {
 }
 
 void TraceBacklog::settle() {
-  for (const auto& [file, bytes] : unsettled_) log_.add(file, bytes);
+  for (const auto& [file, bytes] : unsettled_) log_.add(file, {bytes});
   unsettled_.clear();
+}
+
+void TraceBacklog::settle_first(std::uint64_t items) {
+  auto last = std::move(unsettled_.back());
+  unsettled_.pop_back();
+  settle();
+  log_.add(last.first, {request_bytes_, sent_items_ + items});
+  unsettled_.push_back(std::move(last));
 }
 
 std::uint64_t TraceBacklog::passed() const {
@@ -62,7 +88,9 @@ bool TraceBacklog::open_next() {
 
 void TraceBacklog::open(const std::filesystem::path& path) try {
   name_ = path.filename().string();
-  begin_bytes_ = log_.sent_bytes(name_);
+  const SentLog::Sent sent = log_.sent(name_);
+  begin_bytes_ = sent.bytes;
+  items_to_skip_ = sent.items;
   file_.emplace(path, signal_);
   const std::uint64_t size = file_->size_bytes();
   // The end of a last line that has none is counted all the same.

@@ -14,6 +14,9 @@
 
 namespace lens::send {
 
+/// Whether a file holds something to send, or cannot be opened; what cannot be read in it goes to `problems`.
+bool may_hold_requests(const std::filesystem::path& file, Signal signal, std::vector<trace::Problem>& problems);
+
 class TraceBacklog : public Backlog {
  public:
   /// Files of one signal, of one directory; the log must outlive this.
@@ -21,6 +24,7 @@ class TraceBacklog : public Backlog {
 
   std::optional<Request> next() override;
   void settle() override;
+  void settle_first(std::uint64_t items) override;
   std::uint64_t total() const override { return total_bytes_; }
   std::uint64_t passed() const override;
 
@@ -42,6 +46,10 @@ class TraceBacklog : public Backlog {
   std::string name_;                                              // of the file
   std::uint64_t total_bytes_ = 0, closed_bytes_ = 0;              // what was sent before is not among them
   std::uint64_t begin_bytes_ = 0;                                 // where sending began in the file
+  std::uint64_t request_bytes_ = 0;                               // where the request begins that was given last
+  std::uint64_t items_to_skip_ = 0;                               // of the next request: sent before
+  std::uint64_t sent_items_ = 0;                                  // the same of the last one
+  std::string rest_;                                              // of it, where some of it was
   std::vector<std::pair<std::string, std::uint64_t>> unsettled_;  // how far each file was given
   std::vector<trace::Problem> problems_;
   std::uint64_t unreadable_files_ = 0;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <limits>
 #include <system_error>
 #include <unordered_set>
 
@@ -14,6 +15,7 @@
 #include "src/otlp/decode.h"
 #include "src/otlp/envelope.h"
 #include "src/otlp/framing.h"
+#include "src/otlp/log_encoder.h"
 #include "src/otlp/span_encoder.h"
 #include "src/otlp/wire.h"
 #include "tools/trace/trace_file.h"
@@ -45,11 +47,7 @@ struct IdFinder : otlp::TraceVisitor {
   SpanIds found;
 };
 
-// The process may have died between writing spans to its trace file and saying so in the file of rings.
-SpanIds find_exported(const fs::path& trace_file, const SpanIds& wanted) {
-  IdFinder finder(wanted);
-  std::error_code error;
-  if (!fs::is_regular_file(trace_file, error)) return {};
+void find_ids(const fs::path& trace_file, IdFinder& finder) {
   TraceFile file(trace_file);
   while (const auto message = file.next()) {
     try {
@@ -57,6 +55,20 @@ SpanIds find_exported(const fs::path& trace_file, const SpanIds& wanted) {
     } catch (const otlp::DecodeError&) {
       // Whoever reads the trace reports it.
     }
+  }
+}
+
+// The process may have died between writing spans to its trace file and saying so in the file of rings. `first_file`
+// names the first one; those that followed have the same name up to the point.
+SpanIds find_exported(const fs::path& directory, const std::string& first_file, const SpanIds& wanted) {
+  IdFinder finder(wanted);
+  const std::string stem = first_file.substr(0, first_file.find('.') + 1);
+  if (stem.empty()) return {};
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code unknown;
+    const bool is_file = entry->is_regular_file(unknown);
+    if (is_file && entry->path().filename().string().starts_with(stem)) find_ids(entry->path(), finder);
   }
   return std::move(finder.found);
 }
@@ -74,13 +86,41 @@ class Collector : public assemble::SpanSink {
   Collector(const RingFile& rings, const assemble::Assembler& assembler, std::vector<std::string>& problems)
       : envelope_(rings.read_resource(problems), rings.read_scope(problems)),
         encoder_([&rings](std::uint32_t id) { return rings.name(id); },
-                 [&assembler](std::uint64_t ticks) { return assembler.time().unix_ns(ticks); }, {},
-                 rings.read_redacted_keys(problems)) {}
+                 [&assembler](std::uint64_t ticks) { return assembler.time().unix_ns(ticks); }, rings.span_limits(),
+                 rings.read_redacted_keys(problems)),
+        log_encoder_([&rings](std::uint32_t id) { return rings.name(id); }, rings.log_limits(),
+                     rings.read_redacted_keys(problems)),
+        trace_states_(rings.read_trace_states(problems)) {
+    if (trace_states_.empty()) return;
+    encoder_.set_trace_states([this](const TraceId& trace) {
+      const auto known = trace_states_.find(trace.bytes);
+      return known == trace_states_.end() ? std::string() : known->second;
+    });
+  }
 
   void on_span(const otlp::SpanRecord& span) override {
-    if (!ids_.insert(span.span).second) return;
+    if ((span.flags & SpanContext::sampled) == 0 || !ids_.insert(span.span).second) return;
     encoder_.encode(span, encoded_);
     add(span.span, span.truncated);
+  }
+
+  /// Log records as the process had encoded them. They come before those of the rings.
+  void take_log_batch(std::string_view batch, std::vector<std::string>& problems) {
+    while (!batch.empty()) {
+      const std::string_view element = otlp::wire::first_field(batch);
+      if (element.empty()) {
+        problems.push_back(fmt::format("the last {} bytes of the log records cannot be understood", batch.size()));
+        return;
+      }
+      batch.remove_prefix(element.size());
+      logs_ += element;
+      ++log_records_;
+    }
+  }
+
+  void on_log(const otlp::LogRecord& record) override {
+    log_encoder_.encode(record, logs_);
+    ++log_records_;
   }
 
   /// Spans as the process had encoded them.
@@ -123,6 +163,9 @@ class Collector : public assemble::SpanSink {
     write();
     return content;
   }
+  /// The log records as the content of a file of theirs.
+  std::string logs_content() { return std::string(logs_.empty() ? "" : framer_.frame(envelope_.request(logs_))); }
+  std::uint64_t log_records() const noexcept { return log_records_; }
   std::uint64_t ended() const noexcept { return ended_; }
   std::uint64_t truncated() const noexcept { return truncated_; }
 
@@ -140,11 +183,15 @@ class Collector : public assemble::SpanSink {
 
   otlp::Envelope envelope_;
   otlp::SpanEncoder encoder_;
+  otlp::LogEncoder log_encoder_;
+  RingFile::TraceStates trace_states_;
   otlp::Framer framer_;
   SpanIds ids_;
   base::Buffer encoded_;
   std::vector<Entry> entries_;
   std::uint64_t ended_ = 0, truncated_ = 0;
+  std::string logs_;
+  std::uint64_t log_records_ = 0;
 };
 
 // In one step, so that whoever is killed here leaves nothing or the whole.
@@ -179,26 +226,31 @@ Recovery write_what_is_left(RingFile& rings, const RingFileFacts& facts) {
   const fs::path directory = facts.trace_directory;
   if (!directory.is_absolute()) throw std::runtime_error("does not say where the run's traces are");
   const std::string name = fmt::format("rank{}-{}-{}", facts.rank, facts.start_unix_ns / 1'000'000, facts.pid);
-  assemble::Assembler assembler(rings.keys(), rings.time_line(), rings.started_in());
+  assemble::Assembler assembler(rings.keys(), rings.time_line(), rings.started_in(),
+                                rings.read_sampler(recovery.problems));
+  assembler.bound_open(std::numeric_limits<std::size_t>::max(), rings.span_limits());
   Collector collector(rings, assembler, recovery.problems);
-  for (std::size_t number = 0; number < record::batch_count; ++number)
+  for (std::size_t number = 0; number < record::batch_count; ++number) {
     collector.take_batch(rings.read_batch(number, recovery.problems), recovery.problems);
+    collector.take_log_batch(rings.read_log_batch(number, recovery.problems), recovery.problems);
+  }
   const std::uint64_t last_ticks = rings.feed(assembler, collector, recovery.problems);
   assembler.truncate_open(last_ticks, reason, collector);
-  if (const std::uint64_t unknown = rings.unknown_name_count(); unknown > 0)
-    recovery.problems.push_back(
-        fmt::format("{} names are not in the file: `lens.unknown_name` stands for them", unknown));
-  const bool has_file = !facts.trace_file.empty();
-  const std::string content =
-      collector.content(has_file ? find_exported(directory / facts.trace_file, collector.ids()) : SpanIds{});
+  rings.tell_unknown_names(recovery.problems);
+  const std::string content = collector.content(find_exported(directory, facts.trace_file, collector.ids()));
   if (!content.empty()) {
     recovery.file = directory / ("traces-" + name + "-recovered.otlp.zst");
     write_file(recovery.file, content);
+  }
+  if (const std::string logs = collector.logs_content(); !logs.empty()) {
+    recovery.logs_file = directory / ("logs-" + name + "-recovered.otlp.zst");
+    write_file(recovery.logs_file, logs);
   }
   write_file(directory / ("status-" + name + "-recovered.json"),
              status_text(facts, rings.read_uncounted_drops(), collector));
   recovery.ended = collector.ended();
   recovery.truncated = collector.truncated();
+  recovery.log_records = collector.log_records();
   return recovery;
 }
 

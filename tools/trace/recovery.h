@@ -20,7 +20,8 @@ struct Recovery {
   int rank = 0, pid = 0;
   std::uint64_t ended = 0;      // spans that had ended and were not exported
   std::uint64_t truncated = 0;  // spans that were open
-  std::filesystem::path file;   // what was written; empty when there was nothing to write
+  std::uint64_t log_records = 0;
+  std::filesystem::path file, logs_file;  // what was written; empty when there was nothing to write
   std::vector<std::string> problems;
 };
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <system_error>
@@ -17,6 +18,7 @@
 
 #include "lens/config.h"
 #include "src/base/text.h"
+#include "src/model/w3c.h"
 
 namespace lens::trace {
 namespace {
@@ -57,7 +59,9 @@ struct RingFile::RingCopy {
 };
 
 RingFile::RingFile(fs::path path) : path_(std::move(path)) {
-  file_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);  // a pipe of that name is not waited for
+  constexpr int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;  // a pipe of that name is not waited for
+  file_ = open(path_.c_str(), O_RDWR | flags);                // to claim it, nothing is ever written
+  if (file_ < 0) file_ = open(path_.c_str(), O_RDONLY | flags);
   if (file_ < 0) throw std::system_error(errno, std::generic_category(), path_.string());
   try {
     read_facts();
@@ -99,30 +103,58 @@ std::string RingFile::read(std::uint64_t offset, std::uint64_t bytes) const {
 // The strings' buffers come from operator new, so they are aligned for every type of the header.
 const FileHeader& RingFile::header() const { return *reinterpret_cast<const FileHeader*>(header_.data()); }
 
+// Only the process itself ever takes this lock alone; those who look share it, and do not see each other.
 bool RingFile::is_alive() const {
   if (flock(file_, LOCK_SH | LOCK_NB) != 0) return true;
   flock(file_, LOCK_UN);
   return false;
 }
 
+// A lock of another kind, which those who look at the process's own do not see: a dead process stays dead to them.
 bool RingFile::claim() const {
+  if (is_alive()) return false;
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (fcntl(file_, F_OFD_SETLK, &whole) != 0) {
+    if (errno == EAGAIN || errno == EACCES) return false;
+    throw std::system_error(errno, std::generic_category(), path_.string());
+  }
   struct stat status;
-  return flock(file_, LOCK_EX | LOCK_NB) == 0 && fstat(file_, &status) == 0 && status.st_nlink > 0;
+  return fstat(file_, &status) == 0 && status.st_nlink > 0;
 }
 
-// Once more while the process is at the calibration, the one part that takes several stores.
-void RingFile::read_header() {
+void RingFile::read_size() {
   struct stat status;
   if (fstat(file_, &status) != 0) throw std::system_error(errno, std::generic_category(), path_.string());
   size_bytes_ = std::uint64_t(status.st_size);
+}
+
+// Once more while the process is at the calibration, or at what it says of exports: these take several stores. One
+// reading may have a later store and lack an earlier one; the next has both, so that only what stands in two is whole.
+void RingFile::read_header() {
+  read_size();
   for (int attempt = 0; attempt < 16; ++attempt) {
     header_ = read(0, sizeof(FileHeader));
     const std::string again = read(0, sizeof(FileHeader));
     if (header_.size() < sizeof(FileHeader) || again.size() < sizeof(FileHeader)) return;
-    const std::uint64_t sequence = header().clock.sequence.load();
-    if (sequence % 2 == 0 && reinterpret_cast<const FileHeader*>(again.data())->clock.sequence.load() == sequence)
-      return;
+    const auto& later = *reinterpret_cast<const FileHeader*>(again.data());
+    const auto is_whole = [](const auto& part, const auto& after) {
+      return part.sequence.load() % 2 == 0 && std::memcmp(&part, &after, sizeof part) == 0;
+    };
+    if (is_whole(header().clock, later.clock) && is_whole(header().export_failure, later.export_failure)) return;
   }
+}
+
+// Their length is read anew: a process forms names after its header was read.
+void RingFile::read_names() {
+  const std::string length = read(offsetof(FileHeader, names_used), sizeof(std::uint64_t));
+  std::uint64_t names_used = 0;
+  std::memcpy(&names_used, length.data(), length.size());
+  const std::string names = read(header().names_offset, std::min(names_used, max_names_bytes));
+  std::string_view unread = names;
+  names_ = split_names(unread);
+  names_complete_ = names.size() == names_used && unread.empty();
 }
 
 RingFileFacts RingFile::read_facts() {
@@ -131,18 +163,16 @@ RingFileFacts RingFile::read_facts() {
       std::memcmp(header().magic, record::layout_magic, sizeof record::layout_magic) != 0)
     throw std::runtime_error(fmt::format("{} is not a file of rings", path_.string()));
   if (header().version == record::layout_version && header().header_bytes != sizeof(FileHeader))
-    throw std::runtime_error(fmt::format(
-        "{} was left by another build of Lens: use that build's `lens recover`, or remove the file", path_.string()));
+    throw std::runtime_error(
+        fmt::format("{} was left by another build of Lens: use that build's `lens`", path_.string()));
   if (header().version != record::layout_version || header().header_bytes != sizeof(FileHeader) ||
       header().ring_header_bytes != sizeof(RingHeader))
-    throw std::runtime_error(fmt::format("{} has version {} of the format; this program reads version {}",
-                                         path_.string(), header().version, record::layout_version));
+    throw std::runtime_error(
+        fmt::format("{} has version {} of the format, this program reads version {}: use that "
+                    "version's `lens`",
+                    path_.string(), header().version, record::layout_version));
   const FileHeader& from = header();
-  const std::uint64_t names_used = from.names_used.load(std::memory_order_acquire);
-  const std::string names = read(from.names_offset, std::min(names_used, max_names_bytes));
-  std::string_view unread = names;
-  names_ = split_names(unread);
-  names_complete_ = names.size() == names_used && unread.empty();
+  read_names();
   facts_ = {text_of(from.run_id),
             from.pid,
             from.rank,
@@ -157,7 +187,9 @@ RingFileFacts RingFile::read_facts() {
             from.counters.spans_dropped.load(),
             from.counters.spans_truncated.load(),
             from.clock.ns_per_tick,
-            {from.clock.ticks, from.clock.monotonic_ns, from.clock.unix_ns}};
+            {from.clock.ticks, from.clock.monotonic_ns, from.clock.unix_ns},
+            from.export_failure.since_unix_ns,
+            text_of(from.export_failure.text)};
   constexpr double slowest = 1000, fastest = 0.01;  // 1 MHz to 100 GHz
   if (!(facts_.ns_per_tick >= fastest && facts_.ns_per_tick <= slowest)) facts_.ns_per_tick = 1;
   return facts_;
@@ -165,8 +197,16 @@ RingFileFacts RingFile::read_facts() {
 
 std::string_view RingFile::name(std::uint32_t id) const {
   if (id >= 1 && id <= names_.size()) return names_[id - 1];
-  ++unknown_names_;
+  unknown_names_.insert(id);
   return "lens.unknown_name";
+}
+
+void RingFile::tell_unknown_names(std::vector<std::string>& problems) const {
+  if (unknown_names_.empty()) return;
+  problems.push_back(
+      fmt::format("the file lacks {}, in whose place `lens.unknown_name` stands; when its {} KiB for names are full, "
+                  "the program should form fewer of them: what differs from span to span belongs in attributes",
+                  base::counted(unknown_names_.size(), "name"), header().names_bytes >> 10));
 }
 
 model::IdentityKeys RingFile::keys() const {
@@ -178,6 +218,27 @@ SpanContext RingFile::started_in() const {
   const auto& [high, low] = header().parent_trace;
   return {model::trace_id_of({high, low}), model::span_id_of(header().parent_span),
           static_cast<std::uint8_t>(header().parent_flags)};
+}
+
+model::TraceSampler RingFile::read_sampler(std::vector<std::string>& problems) const {
+  const record::StoredSampler& sampler = header().sampler;
+  if (sampler.threshold <= model::TraceSampler::randomness_end && sampler.follows_parent <= 1)
+    return {sampler.threshold, sampler.follows_parent != 0};
+  problems.push_back("which traces the process keeps cannot be read: what a sampler had left out is there too");
+  return {};
+}
+
+otlp::Limits RingFile::span_limits() const {
+  const record::StoredSpanLimits& limits = header().span_limits;
+  return {limits.attributes,       limits.events,          limits.links,
+          limits.event_attributes, limits.link_attributes, limits.value_characters};
+}
+
+otlp::Limits RingFile::log_limits() const {
+  otlp::Limits limits;
+  limits.attributes = header().log_limits.attributes;
+  limits.value_characters = header().log_limits.value_characters;
+  return limits;
 }
 
 assemble::TimeLine RingFile::time_line() const { return assemble::TimeLine(facts_.clock, facts_.ns_per_tick); }
@@ -192,8 +253,8 @@ std::string RingFile::copy_records(const RingHeader& ring, std::uint64_t from, s
 std::uint32_t RingFile::ring_count() const { return std::min(header().ring_count, max_ring_count); }
 
 bool RingFile::holds_anything() const {
-  for (const auto& bytes : header().batch_bytes)
-    if (bytes.load() > 0) return true;
+  for (std::size_t number = 0; number < record::batch_count; ++number)
+    if (header().batch_bytes[number].load() > 0 || header().log_batch_bytes[number].load() > 0) return true;
   for (std::uint32_t number = 1; number <= ring_count(); ++number) {
     const std::string bytes = read_ring_header(number);
     if (bytes.size() < sizeof(RingHeader)) continue;
@@ -208,6 +269,29 @@ std::string RingFile::read_ring_header(std::uint32_t number) const {
   return read(header().rings_offset + std::uint64_t(number - 1) * sizeof(RingHeader), sizeof(RingHeader));
 }
 
+// Rings are made one behind the other and stay: what the file has beyond theirs was one whose header is lost.
+std::uint64_t RingFile::bytes_of_no_ring() const {
+  std::uint64_t end = header().trace_states_offset + record::trace_state_count * sizeof(record::StoredTraceState);
+  for (std::uint32_t number = 1; number <= ring_count(); ++number) {
+    const std::string bytes = read_ring_header(number);
+    if (bytes.size() < sizeof(RingHeader)) continue;
+    const auto& ring = *reinterpret_cast<const RingHeader*>(bytes.data());
+    end += 2 * ring.open_room + ring.data_bytes;
+  }
+  const std::uint64_t made = header().file_bytes.load();
+  return made > end ? made - end : 0;
+}
+
+std::optional<int> RingFile::fork_count() const {
+  for (std::uint32_t number = 1; number <= ring_count(); ++number) {
+    const std::string bytes = read_ring_header(number);
+    if (bytes.size() < sizeof(RingHeader)) continue;
+    const auto& ring = *reinterpret_cast<const RingHeader*>(bytes.data());
+    if (ring.state.load() != record::RingState::unused) return int(ring.head.position.load() >> 56);
+  }
+  return std::nullopt;
+}
+
 std::uint64_t RingFile::read_uncounted_drops() const {
   std::uint64_t drops = 0;
   for (std::uint32_t number = 1; number <= ring_count(); ++number) {
@@ -219,8 +303,9 @@ std::uint64_t RingFile::read_uncounted_drops() const {
 }
 
 // One consistent copy. A live process may overtake us; then once more.
-std::optional<RingFile::RingCopy> RingFile::copy_ring(std::uint32_t number, std::vector<std::string>& problems) const {
+std::optional<RingFile::RingCopy> RingFile::copy_ring(std::uint32_t number, std::vector<std::string>& problems) {
   for (int attempt = 0; attempt < 16; ++attempt) {
+    read_size();  // the ring may be new
     const std::string bytes = read_ring_header(number);
     if (bytes.size() < sizeof(RingHeader)) break;
     const auto& ring = *reinterpret_cast<const RingHeader*>(bytes.data());
@@ -245,9 +330,14 @@ std::optional<RingFile::RingCopy> RingFile::copy_ring(std::uint32_t number, std:
     const std::string after = read_ring_header(number);
     if (after.size() < sizeof(RingHeader)) break;
     const auto& now = *reinterpret_cast<const RingHeader*>(after.data());
-    if (now.open_version.load() != version || now.tail.load() > std::max(copy.from, ring.tail.load())) continue;
+    // One reading of the header may have a later store and lack an earlier one: the version, but not the list that it
+    // names; the ring's tail, but not the list's, which is moved first. The next reading has both.
+    if (now.open_version.load() != version || std::memcmp(&now.open[version & 1], &list, sizeof list) != 0) continue;
+    // Overwritten are only bytes before the tail. One beyond our bytes that stands still tells of a damaged file.
+    if (now.tail.load() > std::max(copy.from, ring.tail.load())) continue;
     if (version != 0 && list.incomplete)
-      problems.push_back(fmt::format("ring {}: not all open spans found room", number));
+      problems.push_back(
+          fmt::format("ring {}: not all that was open found room; {} bytes of it did", number, list.bytes));
     return copy;
   }
   problems.push_back(fmt::format("ring {}: cannot be read", number));
@@ -259,13 +349,15 @@ std::uint64_t RingFile::feed(assemble::Assembler& assembler, assemble::SpanSink&
   std::uint64_t latest_ticks = facts_.clock.ticks;
   std::vector<std::unique_ptr<RingCopy>> copies;  // the assembler borrows them until the cycle ends
   if (ring_count() == 0) problems.push_back("the number of rings cannot be read");
-  if (facts_.ns_per_tick != header().clock.ns_per_tick)
+  const bool is_calibrated = header().clock.sequence.load() != 0;  // not yet, in a process that begins
+  if (is_calibrated && facts_.ns_per_tick != header().clock.ns_per_tick)
     problems.push_back("the rate of the clock cannot be read: times are wrong");
+  for (std::uint32_t number = 1; number <= ring_count(); ++number)
+    if (auto found = copy_ring(number, problems)) copies.push_back(std::make_unique<RingCopy>(std::move(*found)));
+  read_names();
   if (!names_complete_) problems.push_back(fmt::format("of the names only {} can be read", names_.size()));
-  for (std::uint32_t number = 1; number <= ring_count(); ++number) {
-    auto found = copy_ring(number, problems);
-    if (!found) continue;
-    const RingCopy* copy = copies.emplace_back(std::make_unique<RingCopy>(std::move(*found))).get();
+  for (const auto& copy : copies) assembler.add_ring(copy->from);
+  for (const auto& copy : copies) {
     assembler.restore_open(copy->from, std::as_bytes(std::span(copy->open)));
     const auto records = std::as_bytes(std::span(copy->records));
     assembler.take(copy->from, records, sink);
@@ -277,10 +369,12 @@ std::uint64_t RingFile::feed(assemble::Assembler& assembler, assemble::SpanSink&
       at += record.bytes();
     }
   }
+  if (const std::uint64_t bytes = bytes_of_no_ring(); bytes > 0)
+    problems.push_back(fmt::format("{} bytes belong to no ring whose header can be read", bytes));
   assembler.end_cycle(sink);
   assembler.end_cycle(sink);  // what came from other threads is applied one cycle late
   if (assembler.malformed_count() > 0)
-    problems.push_back(fmt::format("{} records cannot be understood", assembler.malformed_count()));
+    problems.push_back(base::counted(assembler.malformed_count(), "record") + " cannot be understood");
   return latest_ticks;
 }
 
@@ -297,6 +391,13 @@ std::string RingFile::read_batch(std::size_t number, std::vector<std::string>& p
   return read_section("a batch", header().batch_offset + number * header().batch_room, bytes, problems);
 }
 
+std::string RingFile::read_log_batch(std::size_t number, std::vector<std::string>& problems) const {
+  const std::uint64_t bytes = header().log_batch_bytes[number].load(std::memory_order_acquire);
+  if (bytes == 0) return {};
+  return read_section("a batch of log records", header().log_batch_offset + number * header().log_batch_room, bytes,
+                      problems);
+}
+
 std::string RingFile::read_resource(std::vector<std::string>& problems) const {
   return read_section("the resource", header().envelope_offset, header().resource_bytes, problems);
 }
@@ -304,6 +405,32 @@ std::string RingFile::read_resource(std::vector<std::string>& problems) const {
 std::string RingFile::read_scope(std::vector<std::string>& problems) const {
   const std::uint64_t offset = header().envelope_offset + header().resource_bytes;
   return read_section("the instrumentation scope", offset, header().scope_bytes, problems);
+}
+
+RingFile::TraceStates RingFile::read_trace_states(std::vector<std::string>& problems) const {
+  constexpr std::uint64_t bytes = record::trace_state_count * sizeof(record::StoredTraceState);
+  const std::string section = read_section("the list of tracestates", header().trace_states_offset, bytes, problems);
+  if (const std::uint64_t lost = header().trace_states_lost.load(); lost > 0)
+    problems.push_back(
+        fmt::format("there was no memory for {}: spans of their traces lack them", base::counted(lost, "tracestate")));
+  if (section.size() != bytes) return {};
+  std::vector<const record::StoredTraceState*> in_order;
+  const auto* states = reinterpret_cast<const record::StoredTraceState*>(section.data());
+  for (std::size_t i = 0; i < record::trace_state_count; ++i)
+    if (states[i].number.load() != 0) in_order.push_back(&states[i]);
+  std::ranges::sort(in_order, {}, [](const record::StoredTraceState* state) { return state->number.load(); });
+  TraceStates found;
+  std::size_t malformed = 0;
+  for (const record::StoredTraceState* state : in_order) {
+    const std::string text(state->text, std::min<std::size_t>(state->bytes, sizeof state->text));
+    if (state->bytes != text.size() || model::format_tracestate(model::parse_tracestate(text)) != text) {
+      ++malformed;
+      continue;
+    }
+    found[std::to_array(state->trace)] = text;
+  }
+  if (malformed > 0) problems.push_back(base::counted(malformed, "tracestate") + " cannot be understood");
+  return found;
 }
 
 std::vector<std::string> RingFile::read_redacted_keys(std::vector<std::string>& problems) const {

@@ -7,9 +7,12 @@
 //            and the rest is read.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +31,8 @@ struct RingFileFacts {
   std::uint64_t spans_recorded = 0, spans_exported = 0, spans_dropped = 0, spans_truncated = 0;
   double ns_per_tick = 1;
   assemble::ClockReading clock;
+  std::int64_t export_failing_since_unix_ns = 0;  // 0: all is well
+  std::string export_failure;
 };
 
 class RingFile {
@@ -39,35 +44,50 @@ class RingFile {
 
   const std::filesystem::path& path() const noexcept { return path_; }
 
-  /// Whether the process still holds its lock.
+  /// Whether the process still holds its lock. Exact, whoever else looks at or claims the file meanwhile.
   bool is_alive() const;
   /// Takes a dead process's file, for as long as this object lives. False when the process lives, when somebody else
-  /// has the file, or when its name is gone.
+  /// has the file, or when its name is gone. std::system_error when the file is not this user's to take.
   bool claim() const;
   /// Reads header and names anew.
   RingFileFacts read_facts();
-  /// Of an interned name, as of the last `read_facts`.
+  /// As they were read last.
+  const RingFileFacts& facts() const noexcept { return facts_; }
+  /// Of an interned name, as of the last `read_facts` or `feed`.
   std::string_view name(std::uint32_t id) const;
-  /// How often `name` knew none: there was no room for it in the file.
-  std::uint64_t unknown_name_count() const noexcept { return unknown_names_; }
+  /// `problems` gets how many names `name` was asked for that are not in the file, if there are any.
+  void tell_unknown_names(std::vector<std::string>& problems) const;
 
   model::IdentityKeys keys() const;
   SpanContext started_in() const;
+  /// That of one that keeps every trace where it cannot be read.
+  model::TraceSampler read_sampler(std::vector<std::string>& problems) const;
+  otlp::Limits span_limits() const;
+  /// Those of attributes and values hold.
+  otlp::Limits log_limits() const;
   assemble::TimeLine time_line() const;
 
   /// Whether there are batches or open spans: an orderly end leaves none.
   bool holds_anything() const;
+  /// How many forks lie between the process and the one that set telemetry up; nothing when it has no ring yet.
+  std::optional<int> fork_count() const;
   /// Spans that a dead process dropped since it last counted: to be added to spans_dropped.
   std::uint64_t read_uncounted_drops() const;
 
   /// Feeds an assembler that has seen nothing with every ring: what was open, then the records not drained yet.
-  /// Returns the latest ticks seen; `problems` gets what could not be read.
+  /// Returns the latest ticks seen; `problems` gets what could not be read. Reads the names anew behind the rings, so
+  /// that those of a live process's latest records are among them.
   std::uint64_t feed(assemble::Assembler& assembler, assemble::SpanSink& sink, std::vector<std::string>& problems);
 
   /// Spans that are not exported yet, as encoded elements; and the parts of a request around them.
   std::string read_batch(std::size_t number, std::vector<std::string>& problems) const;
+  /// The same of log records.
+  std::string read_log_batch(std::size_t number, std::vector<std::string>& problems) const;
   std::string read_resource(std::vector<std::string>& problems) const;
   std::string read_scope(std::vector<std::string>& problems) const;
+  /// The W3C tracestate of the traces that began elsewhere.
+  using TraceStates = std::map<std::array<std::uint8_t, 16>, std::string>;
+  TraceStates read_trace_states(std::vector<std::string>& problems) const;
   /// The keys whose text is to be redacted.
   std::vector<std::string> read_redacted_keys(std::vector<std::string>& problems) const;
 
@@ -78,10 +98,13 @@ class RingFile {
   std::string read_section(const char* what, std::uint64_t offset, std::uint64_t bytes,
                            std::vector<std::string>& problems) const;
   void read_header();
+  void read_size();
+  void read_names();
   const record::FileHeader& header() const;
   std::string read_ring_header(std::uint32_t number) const;
   std::uint32_t ring_count() const;
-  std::optional<RingCopy> copy_ring(std::uint32_t number, std::vector<std::string>& problems) const;
+  std::uint64_t bytes_of_no_ring() const;
+  std::optional<RingCopy> copy_ring(std::uint32_t number, std::vector<std::string>& problems);
   std::string copy_records(const record::RingHeader& ring, std::uint64_t from, std::uint64_t to) const;
 
   std::filesystem::path path_;
@@ -90,7 +113,7 @@ class RingFile {
   std::string header_;
   std::vector<std::string> names_;
   bool names_complete_ = true;
-  mutable std::uint64_t unknown_names_ = 0;
+  mutable std::set<std::uint32_t> unknown_names_;  // ids
   RingFileFacts facts_;
 };
 

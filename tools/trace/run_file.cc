@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/trace/run_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -8,6 +9,8 @@
 #include <system_error>
 
 #include <nlohmann/json.hpp>
+
+#include "tools/trace/json_text.h"
 
 namespace lens::trace {
 namespace {
@@ -33,6 +36,15 @@ json rank_to_json(const RankExit& rank) {
 
 }  // namespace
 
+std::string process_of(const std::filesystem::path& file) {
+  constexpr std::string_view recovered = "-recovered";
+  std::string name = file.filename().string();
+  name.resize(std::min(name.find('.'), name.size()));
+  name.erase(0, name.find('-') + 1);
+  if (name.ends_with(recovered)) name.resize(name.size() - recovered.size());
+  return name;
+}
+
 std::string describe(const RankExit& exit) {
   if (exit.signal == 0) return "exited with code " + std::to_string(exit.exit_code);
   const char* name = sigabbrev_np(exit.signal);
@@ -49,7 +61,7 @@ void write_run_file(const std::filesystem::path& directory, const RunFile& run) 
 
   auto file = directory / "run.json", unfinished = directory / ".run.json";
   std::ofstream stream(unfinished);
-  stream << object.dump(2, ' ', false, json::error_handler_t::replace) << '\n';
+  stream << json_text(object);
   stream.close();
   if (!stream) {
     const int error = errno;
@@ -82,8 +94,13 @@ std::optional<RunFile> read_run_file(const std::filesystem::path& directory) try
 Status read_status_file(const std::filesystem::path& file) try {
   json object = parse_file(file);
   auto count = [&](const char* name) { return object.value(name, std::uint64_t{0}); };
-  return {count("spans_recorded"), count("spans_exported"), count("spans_dropped"), count("spans_truncated"),
-          count("spans_sampled_out")};
+  Status status{count("spans_recorded"), count("spans_exported"), count("spans_dropped"), count("spans_truncated"),
+                count("spans_sampled_out")};
+  if (object.contains("groups_with_spans"))
+    status.groups = Status::Groups{object["groups_with_spans"].get<std::vector<std::string>>(),
+                                   object.value("groups_without_spans", std::vector<std::string>{})};
+  status.process = process_of(file);
+  return status;
 } catch (const json::exception&) {
   throw std::invalid_argument("not a status file");
 }

@@ -44,7 +44,16 @@ struct Status {
   std::uint64_t spans_dropped = 0;
   std::uint64_t spans_truncated = 0;
   std::uint64_t spans_sampled_out = 0;
+  /// Of the groups that were on. Nothing where the process could not tell: it was killed, and has been recovered.
+  struct Groups {
+    std::vector<std::string> with_spans, without_spans;
+  };
+  std::optional<Groups> groups = {};
+  std::string process = {};  // as the names of its files tell it: "rank0-1795981548793-4711"
 };
+
+/// Whose a file of the directory is: its name without its kind, its form and its number.
+std::string process_of(const std::filesystem::path& file);
 
 /// Throws std::invalid_argument when the file is no status file.
 Status read_status_file(const std::filesystem::path& file);

@@ -2,8 +2,13 @@
 #include "tools/trace/trace.h"
 
 #include <algorithm>
+#include <charconv>
+#include <compare>
 #include <stdexcept>
+#include <string>
 #include <system_error>
+
+#include "src/otlp/request.h"
 
 namespace lens::trace {
 namespace {
@@ -20,6 +25,30 @@ Role role_of(const std::string& name) {
   if (name.starts_with("logs-")) return Role::logs;
   if (name == "run.json" || name.starts_with('.') || is_rank_log) return Role::other;
   return Role::spans;
+}
+
+// The files of one process one after the other, in the order in which it wrote them: spans come in the order in which
+// they ended, and what was recovered ended last.
+struct WriteOrder {
+  std::string process = {};
+  bool is_recovered = false;
+  int number = 1;
+  std::string name = {};
+
+  auto operator<=>(const WriteOrder&) const = default;
+};
+
+WriteOrder write_order(const fs::path& file) {
+  constexpr std::string_view recovered = "-recovered";
+  WriteOrder order{.name = file.filename().string()};
+  const std::size_t point = std::min(order.name.find('.'), order.name.size());
+  order.process = order.name.substr(0, point);
+  order.is_recovered = order.process.ends_with(recovered);
+  if (order.is_recovered) order.process.resize(order.process.size() - recovered.size());
+  // What is no number leaves it at 1.
+  if (point < order.name.size())
+    std::from_chars(order.name.data() + point + 1, order.name.data() + order.name.size(), order.number);
+  return order;
 }
 
 void add_status(Trace& trace, const fs::path& file) try {
@@ -62,6 +91,20 @@ void read_file(const fs::path& path, otlp::TraceDecoder& decoder, otlp::TraceVis
   result.problems.push_back({path, 0, error.code().message()});
 }
 
+void count_log_records(const fs::path& path, LogsReadResult& result) try {
+  TraceFile file(path, Signal::logs);
+  while (const auto message = file.next()) {
+    try {
+      result.record_count += otlp::item_count(*message);
+    } catch (const otlp::DecodeError& error) {
+      file.report(std::string("not a message of log records: ") + error.what());
+    }
+  }
+  result.problems.insert(result.problems.end(), file.problems().begin(), file.problems().end());
+} catch (const std::system_error& error) {
+  result.problems.push_back({path, 0, error.code().message()});
+}
+
 }  // namespace
 
 Trace open_trace(const fs::path& path) {
@@ -76,7 +119,7 @@ Trace open_trace(const fs::path& path) {
   for (const auto& entry : fs::directory_iterator(path)) {
     if (entry.is_regular_file()) files.push_back(entry.path());
   }
-  std::ranges::sort(files);
+  std::ranges::sort(files, {}, write_order);
   for (const fs::path& file : files) add_file(trace, file);
   read_run(trace);
   return trace;
@@ -86,6 +129,12 @@ ReadResult read_spans(const Trace& trace, TraceVisitor& visitor) {
   ReadResult result;
   otlp::TraceDecoder decoder;
   for (const fs::path& file : trace.files) read_file(file, decoder, visitor, result);
+  return result;
+}
+
+LogsReadResult count_log_records(const Trace& trace) {
+  LogsReadResult result;
+  for (const fs::path& path : trace.logs_files) count_log_records(path, result);
   return result;
 }
 

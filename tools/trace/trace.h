@@ -25,7 +25,7 @@ struct Trace {
   std::filesystem::path path;
   std::optional<RunFile> run;
   std::vector<Status> statuses;              // one per process that shut down in order
-  std::vector<std::filesystem::path> files;  // that hold, or seem to hold, spans; sorted
+  std::vector<std::filesystem::path> files;  // that hold, or seem to hold, spans; those of a process as it wrote them
   std::vector<std::filesystem::path> metrics_files, logs_files;
   std::vector<Problem> problems;  // found while looking
 };
@@ -40,6 +40,14 @@ struct ReadResult {
 
 /// Every span of every file to `visitor`, file by file, each file in its order.
 ReadResult read_spans(const Trace& trace, TraceVisitor& visitor);
+
+struct LogsReadResult {
+  std::uint64_t record_count = 0;
+  std::vector<Problem> problems;
+};
+
+/// How many log records there are.
+LogsReadResult count_log_records(const Trace& trace);
 
 /// The run directory under `parent` that changed last.
 std::optional<std::filesystem::path> newest_run(const std::filesystem::path& parent);

@@ -121,7 +121,7 @@ bool TraceFile::unpack(std::string_view& payload) {
   if (payload.starts_with(zstd_magic) && !unpack_zstd(payload)) return false;
   if (!payload.starts_with('{')) return true;
   try {
-    converted_ = signal_ == Signal::metrics ? otlp::metrics_from_json(payload) : otlp::traces_from_json(payload);
+    converted_ = otlp::from_json(signal_, payload);
     payload = converted_;
     return true;
   } catch (const otlp::DecodeError& error) {
