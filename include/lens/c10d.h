@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "lens/propagation.h"
+#include "lens/time_limit.h"
 
 namespace lens {
 

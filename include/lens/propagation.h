@@ -7,9 +7,7 @@
 // Cost:      one broadcast of 40 bytes.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -51,11 +49,6 @@ class PutBack {
 };
 
 namespace detail {
-
-/// A limit for who adds it to a clock's time, which has room for no more: `milliseconds::max()` is as good as none.
-constexpr std::chrono::milliseconds bounded(std::chrono::milliseconds limit) noexcept {
-  return std::clamp<std::chrono::milliseconds>(limit, -std::chrono::years(100), std::chrono::years(100));
-}
 
 /// Tells the operator, once, of a source that has no span: it does not export, or called outside of any.
 LENS_API void note_source_without_context(int source) noexcept;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/export/metric_reader.h"
 
-#include "lens/propagation.h"
+#include "lens/time_limit.h"
 #include "src/base/unix_time.h"
 #include "src/otlp/metric_encoder.h"
 

@@ -19,7 +19,19 @@ struct Outcome {
     refused,    // never
   };
   /// What is wrong, where it is of a kind that has a remedy of its own.
-  enum class Reason { none, host_name, connection, timeout, tls, protocol, credentials, path, other };
+  enum class Reason {
+    none,
+    host_name,
+    connection,
+    connection_timeout,  // none came
+    tls_timeout,         // a connection came, over which TLS did not
+    timeout,             // no answer to what was sent
+    tls,
+    protocol,
+    credentials,
+    path,
+    other,
+  };
 
   Kind kind = Kind::accepted;
   Reason reason = Reason::none;

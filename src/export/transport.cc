@@ -419,6 +419,10 @@ std::optional<Transport::Settled> Transport::settle(void* handle, int code) {
   curl_off_t sent_bytes = 0;
   curl_easy_getinfo(handle, CURLINFO_SIZE_UPLOAD_T, &sent_bytes);
   response.sent_bytes = static_cast<std::uint64_t>(sent_bytes);
+  long local_port = 0;  // the time that the connection took, libcurl 7.88 tells once TLS stands
+  curl_easy_getinfo(handle, CURLINFO_LOCAL_PORT, &local_port);
+  response.connected = local_port > 0;
+  response.begun = transfer->sent_bytes > 0;
   response.request_bytes = transfer->body.bytes.size();
   curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &response.http_status);
   curl_easy_getinfo(handle, CURLINFO_HTTP_CONNECTCODE, &response.tunnel_status);

@@ -28,6 +28,8 @@ struct Response {
   int curl_code = 0;
   std::string error = {};
   std::uint64_t request_bytes = 0, sent_bytes = 0;  // of the body
+  bool connected = false;                           // to the proxy, where there is one
+  bool begun = false;                               // the request was: TLS, where there is any, stands
   bool answered = false;                            // something of an answer has come
   bool by_known_server = false;                     // an earlier request got its answer
   bool unsent = false;                              // the request exceeded most_request_bytes, and stayed here

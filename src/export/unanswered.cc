@@ -22,14 +22,22 @@ bool was_closed_for_size(const Response& response) {
          response.sent_bytes < response.request_bytes;
 }
 
-Reason reason_of(const Response& response) {
+/// A proxy that does not answer to the request for a tunnel has not begun with TLS.
+Reason reason_of_timeout(const Response& response, const Endpoint& endpoint) {
+  if (response.begun) return Reason::timeout;
+  if (!response.connected) return Reason::connection_timeout;
+  const bool awaits_tunnel = !response.proxy.empty() && response.tunnel_status == 0;
+  return is_plain(endpoint) || awaits_tunnel ? Reason::timeout : Reason::tls_timeout;
+}
+
+Reason reason_of(const Response& response, const Endpoint& endpoint) {
   // What a server that is known to be the right one breaks off is a connection of HTTP/2 for all that.
   if (response.curl_code == CURLE_HTTP2 && response.by_known_server) return Reason::other;
   switch (response.curl_code) {
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY: return Reason::host_name;
     case CURLE_COULDNT_CONNECT: return Reason::connection;
-    case CURLE_OPERATION_TIMEDOUT: return Reason::timeout;
+    case CURLE_OPERATION_TIMEDOUT: return reason_of_timeout(response, endpoint);
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_SSL_CERTPROBLEM:
     case CURLE_SSL_CACERT_BADFILE:
@@ -115,7 +123,7 @@ Outcome unanswered(const Response& response, const Endpoint& endpoint, OtlpProto
             .message = endpoint.url + " did not take all of a large request (" +
                        std::to_string(response.request_bytes) + " bytes)"};
   Outcome outcome{.kind = Kind::retry,
-                  .reason = reason_of(response),
+                  .reason = reason_of(response, endpoint),
                   .cause = response.curl_code == CURLE_OPERATION_TIMEDOUT ? "timeout" : "connection",
                   .message = with((is_known_to_stand_there(response) ? "no whole answer from " : "cannot reach ") +
                                       server_name(endpoint),
@@ -126,7 +134,10 @@ Outcome unanswered(const Response& response, const Endpoint& endpoint, OtlpProto
     explain_wrong_protocol(outcome, endpoint, protocol);
   else if (was_cut_off(response))
     explain_cut_off(outcome, response, endpoint, protocol);
-  if (response.curl_code == CURLE_SSL_CONNECT_ERROR && outcome.reason == Reason::tls)
+  if (outcome.reason == Reason::tls_timeout)
+    outcome.message = with("no answer to the beginning of TLS from " + server_name(endpoint), response.error);
+  if (outcome.reason == Reason::tls_timeout ||
+      (outcome.reason == Reason::tls && response.curl_code == CURLE_SSL_CONNECT_ERROR))
     outcome.message += "; if the collector takes connections without TLS, write http:// before the endpoint";
   if (response.curl_code == CURLE_SSL_CACERT_BADFILE)
     outcome.message += "; OTEL_EXPORTER_OTLP_CERTIFICATE must name a file of certificates (PEM) that can be read";

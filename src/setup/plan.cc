@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "lens/propagation.h"
+#include "lens/time_limit.h"
 #include "src/base/text.h"
 #include "src/setup/identity.h"
 #include "src/setup/rank.h"

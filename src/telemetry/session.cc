@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "lens/propagation.h"
+#include "lens/time_limit.h"
 #include "lens/version.h"
 #include "src/base/text.h"
 #include "src/export/console_exporter.h"

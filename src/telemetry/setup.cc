@@ -8,7 +8,7 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "lens/propagation.h"
+#include "lens/time_limit.h"
 #include "src/record/propagation.h"
 #include "src/setup/identity.h"
 #include "src/setup/plan.h"

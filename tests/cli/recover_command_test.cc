@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/standing_ranks.h"
+#include "tools/trace/ring_file.h"
 
 namespace lens {
 namespace {
@@ -45,6 +46,17 @@ TEST_F(RecoverCommand, writes_what_a_killed_rank_had_recorded_once) {
   LensProcess second(directory, {"recover", "standing", "--shm-dir", shm_dir()});
   EXPECT_EQ(second.wait(), 0);
   EXPECT_THAT(second.output(), AllOf(HasSubstr("no dead process of this run"), HasSubstr("(1 alive)")));
+}
+
+TEST_F(RecoverCommand, leaves_a_dead_process_to_another_that_is_at_it) {
+  StandingRanks ranks(directory, {{"train_step"}});
+  ranks.end(0, SIGKILL);
+  const auto files = trace::find_ring_files(shm_dir(), "standing");
+  ASSERT_EQ(files.size(), 1u);
+  ASSERT_TRUE(files[0].claim());
+  LensProcess lens(directory, {"recover", "standing", "--shm-dir", shm_dir()});
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_THAT(lens.output(), AllOf(HasSubstr("(1 just taken by another `lens recover`)"), Not(HasSubstr("alive"))));
 }
 
 TEST_F(RecoverCommand, tells_programs_of_a_directory_whose_name_is_no_text) {

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trace files whose spans can be told apart, and what a collector has got of them.
+// Trace files whose spans can be told apart.
 #pragma once
 
 #include <cstdlib>
 #include <fstream>
 #include <string>
-#include <vector>
 
 #include "src/otlp/framing.h"
 #include "tests/cli/lens_process.h"
-#include "tests/export/http_peer.h"
 #include "tests/export/spans.h"
 
 namespace lens::tests {
@@ -23,16 +21,6 @@ inline std::string framed_spans(const std::string& prefix, int from, int count) 
 inline void append(const std::filesystem::path& file, const std::string& bytes) {
   std::ofstream(file, std::ios::binary | std::ios::app) << bytes;
 }
-
-/// "service/span" for all spans of all requests, in their order.
-inline std::vector<std::string> spans_at(const HttpPeer& peer) {
-  std::vector<std::string> names;
-  for (const HttpRequest& request : peer.requests())
-    for (std::string& name : spans_in(request.body)) names.push_back(std::move(name));
-  return names;
-}
-
-inline Answer accept_all(int, const HttpRequest&) { return answer(200); }
 
 /// A machine's proxy would stand between.
 inline void use_no_proxy() { setenv("no_proxy", "*", 1); }

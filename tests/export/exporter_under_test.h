@@ -77,6 +77,10 @@ inline exporting::OtlpExporterOptions options_for(OtlpProtocol protocol, const s
   return options;
 }
 
+inline exporting::OtlpExporterOptions http(const HttpPeer& peer) {
+  return options_for(OtlpProtocol::http_protobuf, peer.url());
+}
+
 inline std::shared_ptr<exporting::Spool> spool_in(const std::string& directory, std::uint64_t most_bytes,
                                                   const std::string& run) {
   return std::make_shared<exporting::Spool>(exporting::SpoolOptions{directory, most_bytes, run},

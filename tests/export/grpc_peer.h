@@ -27,6 +27,8 @@ struct GrpcAnswer {
   bool compressed = false;
 };
 
+inline GrpcAnswer accept_all_calls(int, const GrpcRequest&) { return {}; }
+
 struct GrpcPeerOptions {
   bool tls = false;
   std::string certificate = {}, key = {}, client_authority = {};  // PEM; with an authority, clients must show theirs

@@ -18,15 +18,13 @@ using testing::Pair;
 
 constexpr int resource_exhausted = 8, out_of_range = 11, unimplemented = 12;
 
-GrpcAnswer accept_all(int, const GrpcRequest&) { return {}; }
-
 exporting::OtlpExporterOptions grpc(int port) {
   return options_for(OtlpProtocol::grpc, "http://127.0.0.1:" + std::to_string(port));
 }
 
 // Contract: 7.content
 TEST(Grpc, CallsTheTraceService) {
-  GrpcPeer peer(accept_all);
+  GrpcPeer peer(accept_all_calls);
   auto options = grpc(peer.port());
   options.otlp.headers = {{"Api-Key", "k=1"}};
   ExporterUnderTest exporter(options);
@@ -43,7 +41,7 @@ TEST(Grpc, CallsTheTraceService) {
 
 // Contract: 7.timeout
 TEST(Grpc, SaysHowLongItWaits) {
-  GrpcPeer peer(accept_all);
+  GrpcPeer peer(accept_all_calls);
   auto options = grpc(peer.port());
   for (const auto timeout : {7'000ms, 0ms, std::chrono::milliseconds(200'000'000)}) {
     options.otlp.timeout = timeout;
@@ -60,7 +58,7 @@ TEST(Grpc, SaysHowLongItWaits) {
 }
 
 TEST(Grpc, SendsManyLargeRequests) {
-  GrpcPeer peer(accept_all);
+  GrpcPeer peer(accept_all_calls);
   ExporterUnderTest exporter(grpc(peer.port()));
   constexpr int batches = 40, spans = 20;
   for (int i = 0; i < batches; ++i) {
@@ -76,7 +74,7 @@ TEST(Grpc, SendsManyLargeRequests) {
 
 // Contract: 7.keep-alive
 TEST(Grpc, KeepsItsConnection) {
-  GrpcPeer peer(accept_all);
+  GrpcPeer peer(accept_all_calls);
   FaultProxy proxy(peer.port(), {});
   ExporterUnderTest exporter(options_for(OtlpProtocol::grpc, proxy.url()));
   for (int i = 0; i < 5; ++i) {
@@ -88,7 +86,7 @@ TEST(Grpc, KeepsItsConnection) {
 }
 
 TEST(Grpc, AConnectionThatFailedIsNotTakenAgain) {
-  GrpcPeer peer(accept_all);
+  GrpcPeer peer(accept_all_calls);
   FaultProxy proxy(peer.port(), {{Fault::Kind::half_open}});
   auto options = options_for(OtlpProtocol::grpc, proxy.url());
   options.otlp.timeout = 300ms;
@@ -103,13 +101,13 @@ TEST(Grpc, AConnectionThatFailedIsNotTakenAgain) {
 }
 
 TEST(Grpc, AKeptConnectionThatTheCollectorClosedIsReplacedUnnoticed) {
-  auto first = std::make_unique<GrpcPeer>(accept_all);
+  auto first = std::make_unique<GrpcPeer>(accept_all_calls);
   const int port = first->port();
   ExporterUnderTest exporter(grpc(port));
   exporter.take(spans_of("a", 0, 1), 1);
   ASSERT_TRUE(exporter.until_flushed());
   first.reset();
-  GrpcPeer second(accept_all, {.address = "127.0.0.1:" + std::to_string(port)});
+  GrpcPeer second(accept_all_calls, {.address = "127.0.0.1:" + std::to_string(port)});
   for (int i = 0; i < 3; ++i) exporter.take(spans_of("b", i, 1), 1);
   ASSERT_TRUE(exporter.until_flushed());
   EXPECT_EQ(exporter.exported(), 4u);
@@ -171,7 +169,7 @@ TEST(Grpc, ResourceExhaustedIsRetriedAfterItsRetryInfo) {
 
 // Contract: 7.request-size
 TEST(Grpc, WhatIsTooLargeIsHalvedUntilItIsTaken) {
-  GrpcPeer peer(accept_all, {.most_message_bytes = 30'000});
+  GrpcPeer peer(accept_all_calls, {.most_message_bytes = 30'000});
   ExporterUnderTest exporter(grpc(peer.port()));
   exporter.take(spans_of("a", 0, 20, 5'000), 20);
   ASSERT_TRUE(exporter.until_flushed());
@@ -184,7 +182,7 @@ TEST(Grpc, WhatIsTooLargeIsHalvedUntilItIsTaken) {
 }
 
 TEST(Grpc, ASpanThatIsTooLargeByItselfIsRefused) {
-  GrpcPeer peer(accept_all, {.most_message_bytes = 30'000});
+  GrpcPeer peer(accept_all_calls, {.most_message_bytes = 30'000});
   ExporterUnderTest exporter(grpc(peer.port()));
   exporter.take(spans_of("a", 0, 1, 50'000) + spans_of("a", 1, 1), 2);
   ASSERT_TRUE(exporter.until_flushed());
@@ -218,7 +216,7 @@ TEST(Grpc, AnHttpPortIsNamedAsSuchOnce) {
 
 // Contract: 7.wrong-protocol
 TEST(Grpc, AGrpcPortIsNamedAsSuchToHttp) {
-  GrpcPeer peer(accept_all);
+  GrpcPeer peer(accept_all_calls);
   auto options = options_for(OtlpProtocol::http_protobuf, "http://127.0.0.1:" + std::to_string(peer.port()));
   ExporterUnderTest exporter(options);
   exporter.take(spans_of("a", 0, 2), 2);
@@ -239,7 +237,7 @@ TEST(Grpc, AnotherServiceIsNamed) {
 TEST(Grpc, SpeaksToASocketOfThisHost) {
   TemporaryDirectory directory;
   const std::string address = "unix:" + (directory.path() / "collector.sock").string();
-  GrpcPeer peer(accept_all, {.address = address});
+  GrpcPeer peer(accept_all_calls, {.address = address});
   ExporterUnderTest exporter(options_for(OtlpProtocol::grpc, address));
   exporter.take(spans_of("a", 0, 1), 1);
   ASSERT_TRUE(exporter.until_flushed());

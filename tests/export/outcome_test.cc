@@ -435,7 +435,14 @@ TEST(Outcome, TheReasonIsNamedWhereItHasARemedyOfItsOwn) {
   };
   EXPECT_EQ(of_grpc(without_answer(CURLE_COULDNT_RESOLVE_HOST)).reason, Reason::host_name);
   EXPECT_EQ(of_grpc(without_answer(CURLE_COULDNT_CONNECT)).reason, Reason::connection);
-  EXPECT_EQ(of_http(without_answer(CURLE_OPERATION_TIMEDOUT)).reason, Reason::timeout);
+  const Endpoint tls_endpoint{"https://c:1/v1/traces", {}};
+  Response late = without_answer(CURLE_OPERATION_TIMEDOUT);
+  EXPECT_EQ(of_http(late).reason, Reason::connection_timeout);
+  late.connected = true;
+  EXPECT_EQ(of_http(late).reason, Reason::timeout);
+  EXPECT_EQ(outcome_of(late, tls_endpoint, OtlpProtocol::http_protobuf).reason, Reason::tls_timeout);
+  late.begun = true;
+  EXPECT_EQ(outcome_of(late, tls_endpoint, OtlpProtocol::http_protobuf).reason, Reason::timeout);
   EXPECT_EQ(of_http(without_answer(CURLE_PEER_FAILED_VERIFICATION)).reason, Reason::tls);
   EXPECT_EQ(of_grpc(without_answer(CURLE_GOT_NOTHING)).reason, Reason::protocol);
   EXPECT_EQ(of_http(without_answer(CURLE_GOT_NOTHING)).reason, Reason::tls);

@@ -9,6 +9,7 @@
 
 #include "src/otlp/decode.h"
 #include "src/otlp/envelope.h"
+#include "tests/export/http_peer.h"
 #include "tests/otlp/trace_message.h"
 
 namespace lens::tests {
@@ -44,6 +45,14 @@ inline std::vector<std::string> spans_in(std::string_view request) {
   Names names;
   otlp::TraceDecoder().decode(request, names);
   return names.names;
+}
+
+/// "service/span" for all spans of all requests, in their order.
+inline std::vector<std::string> spans_at(const HttpPeer& peer) {
+  std::vector<std::string> names;
+  for (const HttpRequest& request : peer.requests())
+    for (std::string& name : spans_in(request.body)) names.push_back(std::move(name));
+  return names;
 }
 
 inline std::vector<std::string> names_of(const std::string& service, const std::string& prefix, int from, int count) {

@@ -30,14 +30,13 @@ class Tls : public testing::Test {
   static exporting::OtlpExporterOptions options(const std::string& scheme, const GrpcPeer& peer) {
     return options_for(OtlpProtocol::grpc, scheme + "127.0.0.1:" + std::to_string(peer.port()));
   }
-  static GrpcAnswer accept_all(int, const GrpcRequest&) { return {}; }
 
   Certificates certificates_;
 };
 
 // Contract: 7.tls
 TEST_F(Tls, TrustsTheAuthorityThatIsNamedAndKeepsTheConnection) {
-  GrpcPeer peer(accept_all, server(false));
+  GrpcPeer peer(accept_all_calls, server(false));
   auto options = Tls::options("https://", peer);
   options.otlp.certificate = certificates_.path("ca.pem");
   ExporterUnderTest exporter(options);
@@ -51,7 +50,7 @@ TEST_F(Tls, TrustsTheAuthorityThatIsNamedAndKeepsTheConnection) {
 
 // Contract: 7.tls
 TEST_F(Tls, TrustsNobodyElse) {
-  GrpcPeer peer(accept_all, server(false));
+  GrpcPeer peer(accept_all_calls, server(false));
   ExporterUnderTest exporter(options("https://", peer));
   exporter.take(spans_of("a", 0, 1), 1);
   ASSERT_TRUE(exporter.until([&] { return !exporter.said().empty(); }));
@@ -66,7 +65,7 @@ TEST_F(Tls, AFileOfAuthoritiesThatCannotBeUsedIsNamed) {
   for (const std::string& file : {std::string("/no/such/file"), directory.write("empty", "").string(),
                                   directory.path().string(), certificates_.path("ca.key")}) {
     SCOPED_TRACE(file);
-    GrpcPeer peer(accept_all, server(false));
+    GrpcPeer peer(accept_all_calls, server(false));
     auto options = Tls::options("https://", peer);
     options.otlp.certificate = file;
     ExporterUnderTest exporter(options);
@@ -82,7 +81,7 @@ TEST_F(Tls, AFileOfAuthoritiesThatCannotBeUsedIsNamed) {
 }
 
 TEST_F(Tls, AnEndpointWithoutASchemeIsTls) {
-  GrpcPeer peer(accept_all, server(false));
+  GrpcPeer peer(accept_all_calls, server(false));
   auto options = Tls::options("", peer);
   options.otlp.certificate = certificates_.path("ca.pem");
   ExporterUnderTest exporter(options);
@@ -93,7 +92,7 @@ TEST_F(Tls, AnEndpointWithoutASchemeIsTls) {
 
 // Contract: 7.tls
 TEST_F(Tls, ShowsTheClientsCertificate) {
-  GrpcPeer peer(accept_all, server(true));
+  GrpcPeer peer(accept_all_calls, server(true));
   auto options = Tls::options("https://", peer);
   options.otlp.certificate = certificates_.path("ca.pem");
   {
@@ -140,7 +139,7 @@ const OtlpProtocol protocols[] = {OtlpProtocol::grpc, OtlpProtocol::http_protobu
 
 // Contract: 7.wrong-protocol
 TEST_F(Tls, APlainPortIsNamedAsSuch) {
-  GrpcPeer grpc(accept_all);
+  GrpcPeer grpc(accept_all_calls);
   const LoopbackServer http([](int client, int, const std::atomic<bool>&) {
     char hello[64];
     if (recv(client, hello, sizeof hello, 0) > 0)
@@ -154,7 +153,7 @@ TEST_F(Tls, APlainPortIsNamedAsSuch) {
 
 // Contract: 7.wrong-protocol
 TEST_F(Tls, APortOfTlsIsNamedAsSuchToWhoSpeaksWithoutIt) {
-  GrpcPeer grpc(accept_all, server(false));
+  GrpcPeer grpc(accept_all_calls, server(false));
   HttpPeer http([](int, const HttpRequest&) { return answer(200); });
   const TlsFront front(http.port(), {certificates_.path("server.pem"), certificates_.path("server.key"), ""});
   // A web server's port of TLS, as those say it who look at what they got.
@@ -179,7 +178,7 @@ TEST_F(Tls, ThePortOfTheOtherProtocolIsNamedAsSuch) {
   auto by_grpc = options_for(OtlpProtocol::grpc, front.url());
   by_grpc.otlp.certificate = certificates_.path("ca.pem");
   expect_one_warning_and_no_loss(by_grpc, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf");
-  GrpcPeer grpc(accept_all, server(false));
+  GrpcPeer grpc(accept_all_calls, server(false));
   for (const OtlpProtocol protocol : {OtlpProtocol::http_protobuf, OtlpProtocol::http_json}) {
     auto by_http = options_for(protocol, "https://127.0.0.1:" + std::to_string(grpc.port()));
     by_http.otlp.certificate = certificates_.path("ca.pem");

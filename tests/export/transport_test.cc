@@ -22,12 +22,6 @@ using testing::Key;
 using testing::Not;
 using testing::Pair;
 
-Answer accept_all(int, const HttpRequest&) { return answer(200); }
-
-exporting::OtlpExporterOptions http(const HttpPeer& peer) {
-  return options_for(OtlpProtocol::http_protobuf, peer.url());
-}
-
 // Contract: 7.content, 7.zstd
 TEST(HttpTransport, PostsProtobufToThePathOfTheSignal) {
   HttpPeer peer(accept_all);

@@ -61,7 +61,7 @@ void print(const trace::Recovery& recovery) {
 int run_recover(const RecoverOptions& options) {
   check_shm_dir(options.shm_dir);
   auto all = nlohmann::json::array();
-  int alive = 0, failed = 0, dead = 0;
+  int alive = 0, taken = 0, failed = 0, dead = 0;
   std::vector<std::string> problems;
   const std::string run_id = run_id_of(options.run, options.shm_dir);
   for (const trace::StaleFile& stale : trace::clear_stale_files(options.shm_dir, run_id))
@@ -73,7 +73,7 @@ int run_recover(const RecoverOptions& options) {
   for (trace::RingFile& rings : files) {
     try {
       const auto recovery = trace::recover(rings);
-      ++(recovery ? dead : alive);
+      ++(recovery ? dead : rings.is_alive() ? alive : taken);
       if (recovery && options.json) all.push_back(to_json(*recovery));
       if (recovery && !options.json) print(*recovery);
     } catch (const std::exception& error) {
@@ -85,8 +85,9 @@ int run_recover(const RecoverOptions& options) {
   }
   if (options.json) fmt::print("{}", trace::json_text(all));
   if (!options.json && dead == 0)
-    fmt::print("no dead process{} left anything in {}{}\n", options.run.empty() ? "" : " of this run", options.shm_dir,
-               alive > 0 ? fmt::format(" ({} alive)", alive) : std::string());
+    fmt::print("no dead process{} left anything in {}{}{}\n", options.run.empty() ? "" : " of this run",
+               options.shm_dir, alive > 0 ? fmt::format(" ({} alive)", alive) : "",
+               taken > 0 ? fmt::format(" ({} just taken by another `lens recover`)", taken) : "");
   return failed == 0 ? exit_success : exit_failed;
 }
 

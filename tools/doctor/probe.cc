@@ -47,6 +47,8 @@ std::string_view name_of(Reason reason) {
     case Reason::none: return "ok";
     case Reason::host_name: return "host_name";
     case Reason::connection: return "connection";
+    case Reason::connection_timeout:
+    case Reason::tls_timeout:
     case Reason::timeout: return "timeout";
     case Reason::tls: return "tls";
     case Reason::protocol: return "protocol";
@@ -57,13 +59,8 @@ std::string_view name_of(Reason reason) {
   return "other";
 }
 
-/// Whether there was a connection at all, libcurl's words tell.
-std::string remedy_of_silence(std::string_view message, std::chrono::milliseconds timeout) {
-  const bool is_unconnected = message.find("Connection time") != std::string_view::npos;
-  return fmt::format("no {} came within {} ms (OTEL_EXPORTER_OTLP_TIMEOUT): {}",
-                     is_unconnected ? "connection" : "answer", timeout.count(),
-                     is_unconnected ? "does a firewall in between drop packets, or is the host down?"
-                                    : "is the collector overloaded, or what listens on that port no collector?");
+std::string remedy_of_silence(std::string_view missing, std::chrono::milliseconds timeout, std::string_view question) {
+  return fmt::format("no {} came within {} ms (OTEL_EXPORTER_OTLP_TIMEOUT): {}", missing, timeout.count(), question);
 }
 
 /// Beside what the message says.
@@ -74,7 +71,14 @@ std::string remedy_of(const exporting::Outcome& outcome, const OtlpConfig& otlp)
     case Reason::connection:
       return "is the collector running there, reachable from this machine, and listening on that port (4317 for grpc, "
              "4318 for http)?";
-    case Reason::timeout: return remedy_of_silence(outcome.message, otlp.timeout);
+    case Reason::connection_timeout:
+      return remedy_of_silence("connection", otlp.timeout,
+                               "does a firewall in between drop packets, or is the host down?");
+    case Reason::tls_timeout:
+      return remedy_of_silence("TLS", otlp.timeout, "the port takes connections; is what listens there no collector?");
+    case Reason::timeout:
+      return remedy_of_silence("answer", otlp.timeout,
+                               "is the collector overloaded, or what listens on that port no collector?");
     case Reason::tls:
       return "OTEL_EXPORTER_OTLP_CERTIFICATE names the authorities that this side trusts, _CLIENT_CERTIFICATE and "
              "_CLIENT_KEY what it shows; an endpoint begins with https:// for TLS, with http:// for none";

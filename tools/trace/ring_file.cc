@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/trace/ring_file.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -27,8 +20,7 @@ namespace fs = std::filesystem;
 using record::FileHeader;
 using record::RingHeader;
 
-// What a file of this version never exceeds; a damaged header must not make us read gigabytes.
-constexpr std::uint64_t max_section_bytes = 8 << 20;
+// What a file of this version never exceeds.
 constexpr std::uint64_t max_names_bytes = 1 << 20;
 constexpr std::uint32_t max_ring_count = 255;
 
@@ -58,85 +50,17 @@ struct RingFile::RingCopy {
   std::string open, records;
 };
 
-RingFile::RingFile(fs::path path) : path_(std::move(path)) {
-  constexpr int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;  // a pipe of that name is not waited for
-  file_ = open(path_.c_str(), O_RDWR | flags);                // to claim it, nothing is ever written
-  if (file_ < 0) file_ = open(path_.c_str(), O_RDONLY | flags);
-  if (file_ < 0) throw std::system_error(errno, std::generic_category(), path_.string());
-  try {
-    read_facts();
-  } catch (...) {
-    close(file_);
-    throw;
-  }
-}
-
-RingFile::~RingFile() {
-  if (file_ >= 0) close(file_);
-}
-
-RingFile::RingFile(RingFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      file_(std::exchange(other.file_, -1)),
-      size_bytes_(other.size_bytes_),
-      header_(std::move(other.header_)),
-      names_(std::move(other.names_)),
-      names_complete_(other.names_complete_),
-      facts_(std::move(other.facts_)) {}
-
-std::string RingFile::read(std::uint64_t offset, std::uint64_t bytes) const {
-  std::string content;
-  if (bytes > max_section_bytes || offset > size_bytes_ || bytes > size_bytes_ - offset) return content;
-  content.resize(bytes);
-  for (std::uint64_t done = 0; done < bytes;) {
-    const ssize_t got = pread(file_, content.data() + done, bytes - done, off_t(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) {
-      content.resize(done);
-      break;
-    }
-    done += std::uint64_t(got);
-  }
-  return content;
-}
+RingFile::RingFile(fs::path path) : file_(std::move(path)) { read_facts(); }
 
 // The strings' buffers come from operator new, so they are aligned for every type of the header.
 const FileHeader& RingFile::header() const { return *reinterpret_cast<const FileHeader*>(header_.data()); }
 
-// Only the process itself ever takes this lock alone; those who look share it, and do not see each other.
-bool RingFile::is_alive() const {
-  if (flock(file_, LOCK_SH | LOCK_NB) != 0) return true;
-  flock(file_, LOCK_UN);
-  return false;
-}
-
-// A lock of another kind, which those who look at the process's own do not see: a dead process stays dead to them.
-bool RingFile::claim() const {
-  if (is_alive()) return false;
-  struct flock whole {};
-  whole.l_type = F_WRLCK;
-  whole.l_whence = SEEK_SET;
-  if (fcntl(file_, F_OFD_SETLK, &whole) != 0) {
-    if (errno == EAGAIN || errno == EACCES) return false;
-    throw std::system_error(errno, std::generic_category(), path_.string());
-  }
-  struct stat status;
-  return fstat(file_, &status) == 0 && status.st_nlink > 0;
-}
-
-void RingFile::read_size() {
-  struct stat status;
-  if (fstat(file_, &status) != 0) throw std::system_error(errno, std::generic_category(), path_.string());
-  size_bytes_ = std::uint64_t(status.st_size);
-}
-
 // Once more while the process is at the calibration, or at what it says of exports: these take several stores. One
 // reading may have a later store and lack an earlier one; the next has both, so that only what stands in two is whole.
 void RingFile::read_header() {
-  read_size();
   for (int attempt = 0; attempt < 16; ++attempt) {
-    header_ = read(0, sizeof(FileHeader));
-    const std::string again = read(0, sizeof(FileHeader));
+    header_ = file_.read(0, sizeof(FileHeader));
+    const std::string again = file_.read(0, sizeof(FileHeader));
     if (header_.size() < sizeof(FileHeader) || again.size() < sizeof(FileHeader)) return;
     const auto& later = *reinterpret_cast<const FileHeader*>(again.data());
     const auto is_whole = [](const auto& part, const auto& after) {
@@ -148,10 +72,10 @@ void RingFile::read_header() {
 
 // Their length is read anew: a process forms names after its header was read.
 void RingFile::read_names() {
-  const std::string length = read(offsetof(FileHeader, names_used), sizeof(std::uint64_t));
+  const std::string length = file_.read(offsetof(FileHeader, names_used), sizeof(std::uint64_t));
   std::uint64_t names_used = 0;
   std::memcpy(&names_used, length.data(), length.size());
-  const std::string names = read(header().names_offset, std::min(names_used, max_names_bytes));
+  const std::string names = file_.read(header().names_offset, std::min(names_used, max_names_bytes));
   std::string_view unread = names;
   names_ = split_names(unread);
   names_complete_ = names.size() == names_used && unread.empty();
@@ -161,16 +85,16 @@ RingFileFacts RingFile::read_facts() {
   read_header();
   if (header_.size() < sizeof(FileHeader) ||
       std::memcmp(header().magic, record::layout_magic, sizeof record::layout_magic) != 0)
-    throw std::runtime_error(fmt::format("{} is not a file of rings", path_.string()));
+    throw std::runtime_error(fmt::format("{} is not a file of rings", path().string()));
   if (header().version == record::layout_version && header().header_bytes != sizeof(FileHeader))
     throw std::runtime_error(
-        fmt::format("{} was left by another build of Lens: use that build's `lens`", path_.string()));
+        fmt::format("{} was left by another build of Lens: use that build's `lens`", path().string()));
   if (header().version != record::layout_version || header().header_bytes != sizeof(FileHeader) ||
       header().ring_header_bytes != sizeof(RingHeader))
     throw std::runtime_error(
         fmt::format("{} has version {} of the format, this program reads version {}: use that "
                     "version's `lens`",
-                    path_.string(), header().version, record::layout_version));
+                    path().string(), header().version, record::layout_version));
   const FileHeader& from = header();
   read_names();
   facts_ = {text_of(from.run_id),
@@ -246,58 +170,51 @@ assemble::TimeLine RingFile::time_line() const { return assemble::TimeLine(facts
 std::string RingFile::copy_records(const RingHeader& ring, std::uint64_t from, std::uint64_t to) const {
   const std::uint64_t begin = from & (ring.data_bytes - 1);
   const std::uint64_t until_wrap = std::min(to - from, ring.data_bytes - begin);
-  std::string records = read(ring.data_offset + begin, until_wrap);
-  return records + read(ring.data_offset, to - from - until_wrap);
+  std::string records = file_.read(ring.data_offset + begin, until_wrap);
+  return records + file_.read(ring.data_offset, to - from - until_wrap);
 }
 
 std::uint32_t RingFile::ring_count() const { return std::min(header().ring_count, max_ring_count); }
 
+template <class F>
+void RingFile::for_each_ring(const F& see) const {
+  for (std::uint32_t number = 1; number <= ring_count(); ++number) {
+    const std::string bytes = read_ring_header(number);
+    if (bytes.size() == sizeof(RingHeader)) see(*reinterpret_cast<const RingHeader*>(bytes.data()));
+  }
+}
+
 bool RingFile::holds_anything() const {
   for (std::size_t number = 0; number < record::batch_count; ++number)
     if (header().batch_bytes[number].load() > 0 || header().log_batch_bytes[number].load() > 0) return true;
-  for (std::uint32_t number = 1; number <= ring_count(); ++number) {
-    const std::string bytes = read_ring_header(number);
-    if (bytes.size() < sizeof(RingHeader)) continue;
-    const auto& ring = *reinterpret_cast<const RingHeader*>(bytes.data());
-    const record::OpenList& list = ring.open[ring.open_version.load() & 1];
-    if (list.bytes > 0) return true;  // records alone: ends that came after the last drain
-  }
-  return false;
+  bool open = false;  // records alone: ends that came after the last drain
+  for_each_ring([&](const RingHeader& ring) { open |= ring.open[ring.open_version.load() & 1].bytes > 0; });
+  return open;
 }
 
 std::string RingFile::read_ring_header(std::uint32_t number) const {
-  return read(header().rings_offset + std::uint64_t(number - 1) * sizeof(RingHeader), sizeof(RingHeader));
+  return file_.read(header().rings_offset + std::uint64_t(number - 1) * sizeof(RingHeader), sizeof(RingHeader));
 }
 
 // Rings are made one behind the other and stay: what the file has beyond theirs was one whose header is lost.
 std::uint64_t RingFile::bytes_of_no_ring() const {
   std::uint64_t end = header().trace_states_offset + record::trace_state_count * sizeof(record::StoredTraceState);
-  for (std::uint32_t number = 1; number <= ring_count(); ++number) {
-    const std::string bytes = read_ring_header(number);
-    if (bytes.size() < sizeof(RingHeader)) continue;
-    const auto& ring = *reinterpret_cast<const RingHeader*>(bytes.data());
-    end += 2 * ring.open_room + ring.data_bytes;
-  }
+  for_each_ring([&](const RingHeader& ring) { end += 2 * ring.open_room + ring.data_bytes; });
   const std::uint64_t made = header().file_bytes.load();
   return made > end ? made - end : 0;
 }
 
 std::optional<int> RingFile::fork_count() const {
-  for (std::uint32_t number = 1; number <= ring_count(); ++number) {
-    const std::string bytes = read_ring_header(number);
-    if (bytes.size() < sizeof(RingHeader)) continue;
-    const auto& ring = *reinterpret_cast<const RingHeader*>(bytes.data());
-    if (ring.state.load() != record::RingState::unused) return int(ring.head.position.load() >> 56);
-  }
-  return std::nullopt;
+  std::optional<int> count;
+  for_each_ring([&](const RingHeader& ring) {
+    if (!count && ring.state.load() != record::RingState::unused) count = int(ring.head.position.load() >> 56);
+  });
+  return count;
 }
 
 std::uint64_t RingFile::read_uncounted_drops() const {
   std::uint64_t drops = 0;
-  for (std::uint32_t number = 1; number <= ring_count(); ++number) {
-    const std::string bytes = read_ring_header(number);
-    if (bytes.size() == sizeof(RingHeader)) drops += reinterpret_cast<const RingHeader*>(bytes.data())->dropped.load();
-  }
+  for_each_ring([&](const RingHeader& ring) { drops += ring.dropped.load(); });
   const std::uint64_t counted = header().counters.ring_drops.load();
   return drops > counted ? drops - counted : 0;
 }
@@ -305,7 +222,6 @@ std::uint64_t RingFile::read_uncounted_drops() const {
 // One consistent copy. A live process may overtake us; then once more.
 std::optional<RingFile::RingCopy> RingFile::copy_ring(std::uint32_t number, std::vector<std::string>& problems) {
   for (int attempt = 0; attempt < 16; ++attempt) {
-    read_size();  // the ring may be new
     const std::string bytes = read_ring_header(number);
     if (bytes.size() < sizeof(RingHeader)) break;
     const auto& ring = *reinterpret_cast<const RingHeader*>(bytes.data());
@@ -321,11 +237,11 @@ std::optional<RingFile::RingCopy> RingFile::copy_ring(std::uint32_t number, std:
                              : ring.head.position.load() >> detail::position_ring_shift << detail::position_ring_shift;
     copy.to = ring.head.position.load();
     // Damaged, or the head was read before the process took the list further.
-    if (!is_power_of_two(ring.data_bytes) || copy.to - copy.from > ring.data_bytes || ring.data_offset > size_bytes_ ||
-        ring.data_bytes > size_bytes_ - ring.data_offset ||
-        (version != 0 && (list.bytes > ring.open_room || ring.open_room > max_section_bytes)))
+    if (!is_power_of_two(ring.data_bytes) || copy.to - copy.from > ring.data_bytes ||
+        !file_.has(ring.data_offset, ring.data_bytes) ||
+        (version != 0 && (list.bytes > ring.open_room || ring.open_room > SharedFile::max_part_bytes)))
       continue;
-    if (version != 0) copy.open = read(ring.open_offset + (version & 1) * ring.open_room, list.bytes);
+    if (version != 0) copy.open = file_.read(ring.open_offset + (version & 1) * ring.open_room, list.bytes);
     copy.records = copy_records(ring, copy.from, copy.to);
     const std::string after = read_ring_header(number);
     if (after.size() < sizeof(RingHeader)) break;
@@ -380,7 +296,7 @@ std::uint64_t RingFile::feed(assemble::Assembler& assembler, assemble::SpanSink&
 
 std::string RingFile::read_section(const char* what, std::uint64_t offset, std::uint64_t bytes,
                                    std::vector<std::string>& problems) const {
-  std::string content = read(offset, bytes);
+  std::string content = file_.read(offset, bytes);
   if (content.size() != bytes) problems.push_back(fmt::format("{} cannot be read", what));
   return content;
 }

@@ -2,7 +2,7 @@
 // Reads the file of rings (docs/format.md) of a process on this machine, alive or dead. Include it to see what a
 // process is in, or to take out what a dead one left.
 //
-// Ownership: owns its descriptor; nothing is mapped, so that a file that changes or shrinks cannot fault.
+// Ownership: owns its descriptor.
 // Errors:    the constructor throws std::runtime_error for what is no such file; what is damaged inside is a problem,
 //            and the rest is read.
 #pragma once
@@ -18,6 +18,7 @@
 
 #include "src/assemble/assembler.h"
 #include "src/record/layout.h"
+#include "tools/trace/shared_file.h"
 
 namespace lens::trace {
 
@@ -38,17 +39,11 @@ struct RingFileFacts {
 class RingFile {
  public:
   explicit RingFile(std::filesystem::path path);
-  ~RingFile();
-  RingFile(RingFile&& other) noexcept;
-  RingFile& operator=(RingFile&&) = delete;
 
-  const std::filesystem::path& path() const noexcept { return path_; }
+  const std::filesystem::path& path() const noexcept { return file_.path(); }
+  bool is_alive() const { return file_.is_alive(); }
+  bool claim() const { return file_.claim(); }
 
-  /// Whether the process still holds its lock. Exact, whoever else looks at or claims the file meanwhile.
-  bool is_alive() const;
-  /// Takes a dead process's file, for as long as this object lives. False when the process lives, when somebody else
-  /// has the file, or when its name is gone. std::system_error when the file is not this user's to take.
-  bool claim() const;
   /// Reads header and names anew.
   RingFileFacts read_facts();
   /// As they were read last.
@@ -94,22 +89,21 @@ class RingFile {
  private:
   struct RingCopy;
 
-  std::string read(std::uint64_t offset, std::uint64_t bytes) const;
   std::string read_section(const char* what, std::uint64_t offset, std::uint64_t bytes,
                            std::vector<std::string>& problems) const;
   void read_header();
-  void read_size();
   void read_names();
   const record::FileHeader& header() const;
   std::string read_ring_header(std::uint32_t number) const;
   std::uint32_t ring_count() const;
+  /// Passes over those whose header cannot be read.
+  template <class F>
+  void for_each_ring(const F& see) const;
   std::uint64_t bytes_of_no_ring() const;
   std::optional<RingCopy> copy_ring(std::uint32_t number, std::vector<std::string>& problems);
   std::string copy_records(const record::RingHeader& ring, std::uint64_t from, std::uint64_t to) const;
 
-  std::filesystem::path path_;
-  int file_ = -1;
-  std::uint64_t size_bytes_ = 0;
+  SharedFile file_;
   std::string header_;
   std::vector<std::string> names_;
   bool names_complete_ = true;
