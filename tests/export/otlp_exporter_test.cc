@@ -83,7 +83,7 @@ TEST(OtlpExporter, ACollectorThatFailsIsAskedOneAtATimeHoweverOftenItIsFlushed) 
     HttpPeer peer([&](int number, const HttpRequest&) {
       if (number == failures) most_while_failing = peer.most_at_once();
       Answer one = answer(number < failures ? 503 : 200);
-      one.after = 20ms;
+      one.after = number > failures ? 200ms : 20ms;  // long enough for another to come meanwhile
       return one;
     });
     auto options = http(peer);
@@ -375,7 +375,7 @@ TEST(OtlpExporter, SpansThatMayWaitCanBeFewer) {
 TEST(OtlpExporter, ABatchThatNobodyTakesIsGivenUpAfterItsTimeWithoutASpool) {
   HttpPeer peer([](int, const HttpRequest&) { return answer(503); });
   auto options = http(peer);
-  options.export_timeout = 100ms;
+  options.export_timeout = 1s;
   ExporterUnderTest exporter(options);
   exporter.take(spans_of("a", 0, 2), 2);
   ASSERT_TRUE(exporter.until([&] { return exporter.refused() == 2; }));

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,12 +40,11 @@ std::string run_id(int rank = 0, std::vector<std::string>* warnings = nullptr, c
 }
 
 /// What was told by a child, or by one of its own; nothing where nobody could.
-std::string told(const int (&ends)[2], pid_t child) {
+std::string told(const int (&ends)[2]) {
   close(ends[1]);
   char id[64];
   const ssize_t size = read(ends[0], id, sizeof(id));
   close(ends[0]);
-  waitpid(child, nullptr, 0);
   return size > 0 ? std::string(id, static_cast<std::size_t>(size)) : "";
 }
 
@@ -53,7 +54,9 @@ std::string run_id_of_a_child(int rank, int world_size = many) {
   EXPECT_EQ(pipe(ends), 0);
   const pid_t child = fork();
   if (child == 0) tell(ends[1], run_id(rank, nullptr, {}, world_size));
-  return told(ends, child);
+  const std::string id = told(ends);
+  waitpid(child, nullptr, 0);
+  return id;
 }
 
 // Contract: 3.run-id-configured
@@ -121,27 +124,43 @@ TEST(RunId, OfAProcessThatNoLauncherStartedIsItsOwn) {
   EXPECT_NE(second, first) << "which one shell started after the other";
 }
 
-/// The run id of the first process of a container; nothing where none may be made.
-std::string run_id_in_a_container() {
-  int ends[2];
-  EXPECT_EQ(pipe(ends), 0);
-  const pid_t runtime = fork();
-  if (runtime == 0) {
-    if (unshare(CLONE_NEWPID) != 0) _exit(0);
-    const pid_t first = fork();
-    if (first == 0) tell(ends[1], run_id(0, nullptr, {}, 1));
-    waitpid(first, nullptr, 0);
-    _exit(0);
+/// A container, which keeps the number of its process namespace from the next one while it is there.
+class Container {
+ public:
+  Container() {
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    runtime_ = fork();
+    if (runtime_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (unshare(CLONE_NEWPID) != 0) _exit(0);
+      if (fork() == 0) tell(ends[1], run_id(0, nullptr, {}, 1));
+      close(ends[1]);
+      for (;;) pause();
+    }
+    run_id_ = told(ends);
   }
-  return told(ends, runtime);
-}
+  ~Container() {
+    kill(runtime_, SIGKILL);
+    waitpid(runtime_, nullptr, 0);
+  }
+  Container(const Container&) = delete;
+  Container& operator=(const Container&) = delete;
+
+  /// Of its first process; empty where no container may be made.
+  const std::string& run_id_of_first() const noexcept { return run_id_; }
+
+ private:
+  pid_t runtime_;
+  std::string run_id_;
+};
 
 // Contract: 3.run-id-one-node
 TEST(RunId, OfAContainersFirstProcessIsItsOwn) {
   Environment environment;
-  const std::string first = run_id_in_a_container();
-  if (first.empty()) GTEST_SKIP() << "a container needs the right to make process namespaces";
-  EXPECT_NE(run_id_in_a_container(), first);
+  const Container one, other;
+  if (one.run_id_of_first().empty()) GTEST_SKIP() << "a container needs the right to make process namespaces";
+  EXPECT_NE(one.run_id_of_first(), other.run_id_of_first());
 }
 
 // Contract: 3.run-id-one-node
