@@ -204,7 +204,7 @@ TEST_F(DefaultExporter, BatchesGrowWhileTheCollectorKeepsFourWaiting) {
   std::atomic<bool> silent{true};
   HttpPeer peer([&](int, const HttpRequest&) { return silent ? hang() : answer(200); });
   config_.standard.otlp_traces.endpoint = peer.url();
-  config_.standard.otlp_traces.timeout = 500ms;
+  config_.standard.otlp_traces.timeout = 2s;
   config_.standard.span_batch.schedule_delay = 1ms;
   config_.spool_size_bytes = 0;
   auto telemetry = setup_telemetry(config_, Rank{});

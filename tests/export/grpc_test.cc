@@ -89,7 +89,7 @@ TEST(Grpc, AConnectionThatFailedIsNotTakenAgain) {
   GrpcPeer peer(accept_all_calls);
   FaultProxy proxy(peer.port(), {{Fault::Kind::half_open}});
   auto options = options_for(OtlpProtocol::grpc, proxy.url());
-  options.otlp.timeout = 300ms;
+  options.otlp.timeout = 2s;
   ExporterUnderTest exporter(options);
   for (int i = 0; i < 4; ++i) {
     exporter.take(spans_of("a", i, 1), 1);
