@@ -7,7 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "src/export/transport.h"
+#include "src/export/endpoint.h"
+#include "src/export/response.h"
 
 namespace lens::exporting {
 

@@ -19,41 +19,16 @@
 #include "src/export/endpoint.h"
 #include "src/export/proxy.h"
 #include "src/export/request_body.h"
+#include "src/export/response.h"
 
 namespace lens::exporting {
 
-/// What became of a request: either curl_code is 0 and the rest is the answer, or curl_code and error say why none, or
-/// not all of it, came.
-struct Response {
-  int curl_code = 0;
-  std::string error = {};
-  std::uint64_t request_bytes = 0, sent_bytes = 0;  // of the body
-  bool connected = false;                           // to the proxy, where there is one
-  bool begun = false;                               // the request was: TLS, where there is any, stands
-  bool answered = false;                            // something of an answer has come
-  bool by_known_server = false;                     // an earlier request got its answer
-  bool unsent = false;                              // the request exceeded most_request_bytes, and stayed here
-  bool too_large = false;                           // the answer exceeded most_response_bytes, and was cut off
-  Proxy proxy = {};
-  long tunnel_status = 0;  // the proxy's answer where a tunnel was asked for; 0: none came
-  long http_status = 0;
-  int http_major = 0;
-  std::string content_type = {}, retry_after = {}, location = {};
-  std::string grpc_status = {}, grpc_message = {}, grpc_details = {};  // as they came: percent-encoded, base64
-  bool unread = false;       // longer than any that has something to say: the body is not kept
-  bool has_message = false;  // gRPC's has come whole
-  bool broken = false;       // gRPC's is cut or damaged
-  std::string body = {};     // the message of it, where it is gRPC
-};
-
-/// By its type of content: another server's page is not.
-bool is_of_grpc(const Response& response);
+struct Transfer;
 
 class Transport {
  public:
-  // OTLP's own bounds.
+  // OTLP's own bound.
   static constexpr std::size_t most_request_bytes = 64 << 20;  // before it is compressed
-  static constexpr std::size_t most_response_bytes = 4 << 20;  // decompressed
 
   Transport(const OtlpConfig& config, Endpoint endpoint);
   /// What is under way is given up at once.
@@ -87,15 +62,12 @@ class Transport {
   OtlpProtocol protocol() const noexcept { return config_.protocol; }
 
  private:
-  struct Transfer;
   struct Headers;
 
   void find_authorities();
-  void configure(Transfer& transfer);
+  void configure_http(Transfer& transfer);
   void configure_http2(Transfer& transfer);
-  void configure_tls(Transfer& transfer);
   void configure_authorities(Transfer& transfer);
-  static std::string error_of(const Transfer& transfer, int code);
   std::optional<Settled> settle(void* handle, int code);
   bool is_answer(const Response& response) const;
   bool begins_anew(Transfer& transfer, int code);
