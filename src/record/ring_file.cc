@@ -83,15 +83,19 @@ int open_shared(const RingFileOptions& options, std::string& path, std::string& 
 
 // In what follows, no file (-1) is private memory: not a memfd, for which the limit of file sizes would count.
 
+/// False with errno. Beyond the limit of file sizes the system would not refuse but send SIGXFSZ, which ends the
+/// process.
+bool may_have_size(std::uint64_t bytes) noexcept {
+  rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur) return true;
+  errno = EFBIG;
+  return false;
+}
+
 /// False with errno.
 bool reserve(int file, std::uint64_t from, std::uint64_t bytes) noexcept {
   if (file < 0) return true;
-  // Beyond the limit of file sizes the system would not refuse but send SIGXFSZ, which ends the process.
-  rlimit limit;
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && from + bytes > limit.rlim_cur) {
-    errno = EFBIG;
-    return false;
-  }
+  if (!may_have_size(from + bytes)) return false;
   do errno = posix_fallocate(file, off_t(from), off_t(bytes));
   while (errno == EINTR);
   return errno == 0;
@@ -124,7 +128,11 @@ std::byte* map_twice(int file, std::uint64_t from, std::uint64_t bytes) noexcept
 
 bool give_back(std::byte* from, std::uint64_t bytes) noexcept { return madvise(from, bytes, MADV_REMOVE) == 0; }
 
+/// The size that the header says of a file without rings, in memory only as far as every process needs it. Null with
+/// errno.
 std::byte* map_header(int file) noexcept {
+  if (file >= 0 && (!may_have_size(first_ring_offset) || ftruncate(file, off_t(first_ring_offset)) != 0))
+    return nullptr;
   return reserve(file, 0, log_batch_offset) ? map(file, 0, first_ring_offset) : nullptr;
 }
 

@@ -5,6 +5,7 @@
 #include <random>
 #include <thread>
 
+#include "src/record/ring_file.h"
 #include "tests/kill/workload.h"
 #include "tools/trace/trace.h"
 
@@ -227,6 +228,27 @@ TEST(Recovery, RedactsAlsoBesideAResourceThatIsTooLongToBeKept) {
   place.recover();
   const RecordedTrace trace = place.trace();
   EXPECT_EQ(trace.only("open").at<std::string>("mine"), "[REDACTED]");
+}
+
+TEST(Recovery, OfAProcessThatDiedBeforeItsFirstSpanHasNothingToSay) {
+  const RunPlace place;
+  Child child([&] {
+    auto telemetry = setup_telemetry(place.config(), {.rank = 0, .world_size = 1});
+    _exit(0);
+  });
+  child.wait();
+  const auto recoveries = place.recover();
+  ASSERT_EQ(recoveries.size(), 1u);
+  EXPECT_TRUE(recoveries[0].file.empty());
+  EXPECT_EQ(place.ring_file_count(), 0u);
+}
+
+TEST(Recovery, OfAProcessThatDiedBeforeItRecordedHasNothingToSay) {
+  const RunPlace place;
+  std::string problem;
+  ASSERT_TRUE(record::RingFile::create({place.rings(), "run-rank0-1700000000000-1.ring"}, problem)) << problem;
+  EXPECT_EQ(place.recover().size(), 1u);
+  EXPECT_EQ(place.ring_file_count(), 0u);
 }
 
 TEST(Recovery, SaysThatNamesFoundNoRoomInTheFile) {

@@ -45,6 +45,14 @@ TEST(RingFile, SaysWhatItIs) {
   EXPECT_FALSE(std::filesystem::exists(file->path()));
 }
 
+TEST(RingFile, HasTheSizeThatItSaysBeforeThereIsARing) {
+  tests::TemporaryDirectory directory;
+  std::string problem;
+  const auto file = RingFile::create({directory.path() / "rings", "test.ring"}, problem);
+  ASSERT_TRUE(file) << problem;
+  EXPECT_EQ(std::filesystem::file_size(file->path()), file->header().file_bytes.load());
+}
+
 TEST(RingFile, FallsBackToPrivateMemoryAndSaysWhy) {
   tests::TemporaryDirectory directory;
   directory.write("file", "in the way");
