@@ -42,6 +42,15 @@ void append_attributes(protozero::pbf_writer& message, std::uint32_t field, cons
   }
 }
 
+std::size_t attribute_bytes(const ResourceAttributes::value_type& attribute) {
+  std::string bytes;
+  protozero::pbf_writer message(bytes);
+  append_attributes(message, 1, {attribute});
+  return bytes.size();
+}
+
+std::size_t resource_bytes(std::size_t attributes_bytes) noexcept { return wire::bytes_field_bytes(attributes_bytes); }
+
 Envelope::Envelope(const ResourceAttributes& resource, std::string_view scope_name, std::string_view scope_version) {
   std::string attributes;
   protozero::pbf_writer message(attributes);

@@ -19,6 +19,10 @@ namespace lens::otlp {
 void append_attributes(protozero::basic_pbf_writer<std::string>& message, std::uint32_t field,
                        const ResourceAttributes& attributes);
 
+/// What one attribute takes, and Envelope::resource() of attributes that take so many bytes together.
+std::size_t attribute_bytes(const ResourceAttributes::value_type& attribute);
+std::size_t resource_bytes(std::size_t attributes_bytes) noexcept;
+
 class Envelope {
  public:
   Envelope(const ResourceAttributes& resource, std::string_view scope_name, std::string_view scope_version);

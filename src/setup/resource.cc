@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <stdexcept>
+#include <unordered_set>
 
 #include "lens/version.h"
 #include "src/base/file.h"
@@ -22,8 +23,7 @@ namespace {
 class Collector {
  public:
   void add(std::string_view key, const AttributeValue& value) {
-    if (std::ranges::none_of(attributes_, [&](const auto& attribute) { return attribute.first == key; }))
-      attributes_.emplace_back(key, value);
+    if (keys_.emplace(key).second) attributes_.emplace_back(key, value);
   }
 
   void add_text(std::string_view key, const std::string& value) {
@@ -47,6 +47,7 @@ class Collector {
 
  private:
   ResourceAttributes attributes_;
+  std::unordered_set<std::string> keys_;
 };
 
 std::string first_line(const std::filesystem::path& file) {

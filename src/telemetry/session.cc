@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <span>
 #include <stdexcept>
 
 #include "lens/time_limit.h"
@@ -148,6 +150,36 @@ bool is_still_stuck() noexcept {
   return false;
 }
 
+/// Takes the longest attributes out, of equal ones the earlier, until those that stay fit; returns the keys.
+template <class Fits>
+std::vector<std::string> take_longest_out(ResourceAttributes& attributes, const Fits& fits) {
+  struct Part {
+    std::size_t index, bytes;
+  };
+  std::vector<Part> parts;
+  std::size_t bytes = 0;
+  for (const auto& attribute : attributes) {
+    parts.push_back({parts.size(), otlp::attribute_bytes(attribute)});
+    bytes += parts.back().bytes;
+  }
+  std::ranges::stable_sort(parts, std::greater(), &Part::bytes);
+  auto kept = parts.begin();
+  std::vector<std::string> taken;
+  for (; !fits(bytes); bytes -= kept++->bytes) taken.push_back(attributes[kept->index].first);
+  std::ranges::sort(kept, parts.end(), {}, &Part::index);
+  ResourceAttributes left;
+  for (; kept != parts.end(); ++kept) left.push_back(std::move(attributes[kept->index]));
+  attributes = std::move(left);
+  return taken;
+}
+
+/// The first few, and how many more there are.
+std::string first_of(const std::vector<std::string>& keys) {
+  constexpr std::size_t few = 5;
+  const std::string text = base::join(std::span(keys).first(std::min(keys.size(), few)), ", ");
+  return keys.size() <= few ? text : text + " and " + base::counted(keys.size() - few, "more attribute");
+}
+
 /// As it is where that cannot be told: whoever uses it says what is wrong.
 std::string absolute(const std::string& path) {
   std::error_code unknown;
@@ -244,20 +276,17 @@ void Session::start() {
 
 /// Leaves the resource's longest attributes out where it is too long beside the other parts of the envelope: these.
 std::string Session::fit_resource(record::RecorderOptions& recording) const {
+  constexpr std::size_t room = record::RingFile::envelope_room;
   const std::size_t others = recording.scope.size() + recording.redacted_keys.size();
-  if (others > record::RingFile::envelope_room)
-    throw std::runtime_error("REDACTED_KEYS is longer than the " + std::to_string(record::RingFile::envelope_room) +
+  const auto fits = [others](std::size_t bytes) { return otlp::resource_bytes(bytes) + others <= room; };
+  if (!fits(0))
+    throw std::runtime_error("REDACTED_KEYS is longer than the " + std::to_string(room) +
                              " bytes that are kept for recovery: name fewer keys");
+  if (recording.resource.size() + others <= room) return {};
   ResourceAttributes resource = plan_.resource;
-  std::string left_out;
-  while (recording.resource.size() + others > record::RingFile::envelope_room) {
-    const auto bytes = [](const auto& attribute) { return otlp::Envelope({attribute}, "", "").resource().size(); };
-    const auto longest = std::ranges::max_element(resource, {}, bytes);
-    left_out += (left_out.empty() ? "" : ", ") + longest->first;
-    resource.erase(longest);
-    recording.resource = otlp::Envelope(resource, "lens", version).resource();
-  }
-  return left_out;
+  const std::vector<std::string> left_out = take_longest_out(resource, fits);
+  recording.resource = otlp::Envelope(resource, "lens", version).resource();
+  return first_of(left_out);
 }
 
 void Session::forget_pipeline() noexcept {

@@ -192,6 +192,18 @@ TEST(Resource, StartsNoProcess) {
 }
 
 // Contract: 3.detection-time
+TEST(Resource, OfManyAttributesIsMadeInTimeToo) {
+  Environment environment;
+  Config config;
+  constexpr std::size_t count = 200'000;
+  for (std::size_t i = 0; i < count; ++i)
+    config.standard.resource_attributes.emplace_back("key" + std::to_string(i), "v");
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_GT(resource(config).size(), count);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
+}
+
+// Contract: 3.detection-time
 TEST(Resource, IsDetectedWithin50Milliseconds) {
   Environment environment{{"SLURM_JOB_ID", "42"}, {"KUBERNETES_SERVICE_HOST", "10.0.0.1"}, {"POD_NAME", "gpt-0"}};
   auto shortest = std::chrono::steady_clock::duration::max();  // of several: the machine may be busy
