@@ -140,8 +140,8 @@ void warn_of_nobody(Plan& plan, const Config& config, const std::string& name, c
     plan.warnings.push_back("nothing will be exported: strategy " + name + " chooses no rank" + world);
     return;
   }
-  const auto has_spans = [&](const Config& c, const Rank& rank) { return strategy(c, rank) && is_sampled(c, rank); };
-  if (config.sampler_enabled && chooses_nobody(has_spans, config, plan.rank.world_size, per_node))
+  constexpr bool with_spans = true;
+  if (config.sampler_enabled && chooses_nobody(strategy, config, plan.rank.world_size, per_node, with_spans))
     plan.warnings.push_back("no span will be exported: of the ranks that strategy " + name +
                             " chooses, the rank-aware sampler keeps none" + world);
 }

@@ -19,7 +19,10 @@ bool is_sampled(const Config& config, const Rank& rank);
 /// The value that is compared with the rate: int(md5(decimal rank)) mod 10000 / 10000.
 double sampling_value(int rank);
 
-/// True when no rank of the world is chosen. Without `ranks_per_node`, a rank's local rank may be any that it can have.
-bool chooses_nobody(const ExportStrategy& chooses, const Config& config, int world_size, int ranks_per_node = 0);
+/// True when no rank of the world is chosen, or none that the rank-aware sampler keeps where it is about spans. Without
+/// `ranks_per_node`, a rank's local rank may be any that it can have on a node of 64. False also where the world is too
+/// large to ask: 2^20 ranks with a built-in strategy, 2^17 with another one, and 2^11 without `ranks_per_node`.
+bool chooses_nobody(const ExportStrategy& chooses, const Config& config, int world_size, int ranks_per_node = 0,
+                    bool with_spans = false);
 
 }  // namespace lens::setup

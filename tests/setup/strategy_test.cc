@@ -2,8 +2,11 @@
 #include "src/setup/strategy.h"
 
 #include <gmock/gmock.h>
+#include <time.h>
 
+#include <chrono>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/throws.h"
@@ -88,6 +91,61 @@ TEST(Strategy, SampledAtOneIsEverybodyAndAtZeroNobody) {
   EXPECT_TRUE(chooses_nobody(find_strategy("sampled"), config, 64));
   EXPECT_TRUE(chooses_nobody(find_strategy("sampled"), config, 100'000));
   EXPECT_FALSE(chooses_nobody(find_strategy("sampled"), config, 2'000'000'000)) << "too many to ask";
+}
+
+/// Processor time of this thread.
+std::chrono::nanoseconds time_taken(const std::function<void()>& work) {
+  const auto now = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  };
+  const auto began = now();
+  work();
+  return now() - began;
+}
+
+// Contract: 2.nobody
+TEST(Strategy, SampledAtZeroIsKnownToBeNobodyWithoutAHashOfEachRank) {
+  constexpr int world_size = 1 << 20;
+  Config config;
+  config.export_sample_rate = 0.0;
+  const auto look = time_taken([&] {
+    EXPECT_TRUE(chooses_nobody(find_strategy("sampled"), config, world_size));
+    EXPECT_TRUE(chooses_nobody(find_strategy("all_ranks"), config, world_size, 0, true));
+  });
+  const auto hashes = time_taken([] {
+    for (int rank = 0; rank < world_size / 2; ++rank) EXPECT_GE(sampling_value(rank), 0.0);
+  });
+  EXPECT_LT(look, hashes);
+}
+
+// Contract: 2.nobody
+TEST(Strategy, AtEveryRateAboveZeroAWorldOfThousandsHasSomebody) {
+  Config config;
+  config.export_sample_rate = 1e-9;
+  EXPECT_TRUE(chooses_nobody(find_strategy("sampled"), config, 6393));
+  EXPECT_FALSE(chooses_nobody(find_strategy("sampled"), config, 6394));
+}
+
+// Contract: 2.nobody
+TEST(Strategy, AnUnknownOneIsAskedOfEveryPlaceOnANodeOrNotAtAll) {
+  int asked = 0;
+  int exports_at = -1;
+  const ExportStrategy strategy = [&](const Config&, const Rank& rank) {
+    ++asked;
+    return rank.local_rank == exports_at;
+  };
+  EXPECT_TRUE(chooses_nobody(strategy, {}, 2048));
+  EXPECT_TRUE(chooses_nobody(strategy, {}, 1 << 17, 8));
+  EXPECT_LE(asked, 2 << 17);
+  exports_at = 40;
+  EXPECT_FALSE(chooses_nobody(strategy, {}, 2048)) << "a node may hold so many";
+  EXPECT_TRUE(chooses_nobody(strategy, {}, 2048, 8));
+  asked = 0;
+  EXPECT_FALSE(chooses_nobody(strategy, {}, 2049));
+  EXPECT_FALSE(chooses_nobody(strategy, {}, (1 << 17) + 1, 8));
+  EXPECT_EQ(asked, 0);
 }
 
 TEST(Strategy, SampledAtAHundredthExportsNowhereInASmallWorld) {
