@@ -17,9 +17,9 @@
 namespace lens::setup {
 namespace {
 
-std::string restart_suffix(std::string_view variable) {
+std::string restart_suffix(std::string_view word, std::string_view variable) {
   const auto count = read_variable(variable);
-  return count && *count != "0" ? "-restart" + *count : "";
+  return count && *count != "0" ? "-" + std::string{word} + *count : "";
 }
 
 std::string hashed(const std::string& text) { return base::hex(base::md5(text)).substr(0, 16); }
@@ -44,13 +44,13 @@ std::optional<std::string> slurm_run() {
     *run += "." + *job;
   else if (const auto step = read_variable("SLURM_STEP_ID"))
     *run += "." + *step;
-  return *run + restart_suffix("SLURM_RESTART_COUNT");
+  return *run + restart_suffix("restart", "SLURM_RESTART_COUNT");
 }
 
 std::optional<std::string> torchrun_run() {
-  const auto run = read_variable("TORCHELASTIC_RUN_ID");
-  if (!run || *run == "none") return std::nullopt;  // the launcher's default, the same for every run
-  return *run + restart_suffix("TORCHELASTIC_RESTART_COUNT");
+  auto run = read_variable("TORCHELASTIC_RUN_ID");
+  if (run == "none") return std::nullopt;  // the launcher's default, the same for every run
+  return run;
 }
 
 /// The nearest ancestor that does not belong to this rank alone, as a script does in which the launcher starts it; 0
@@ -80,30 +80,8 @@ std::string run_of_launcher(pid_t launcher) {
   return has_lost_its_launcher(launcher) ? run_of("group " + std::to_string(getpgrp())) : run_of_process(launcher);
 }
 
-/// What does not depend on the process.
-std::optional<std::string> named_run(const Config& config) {
-  if (!config.run_id.empty()) return config.run_id;
-  if (auto run = slurm_run()) return run;
-  if (auto run = torchrun_run()) return run;
-  return mpirun_job();
-}
-
-/// Of the last set-up. Never destroyed: it may be asked for in a static destructor.
-struct Remembered {
-  std::mutex mutex;
-  std::string run_id;
-};
-
-Remembered& remembered() {
-  static auto* const remembered = new Remembered;
-  return *remembered;
-}
-
-}  // namespace
-
-std::string derive_run_id(const Config& config, const Rank& rank, std::vector<std::string>& warnings) {
-  if (const auto run = named_run(config)) return *run;
-  if (rank.world_size == 1) return run_of_process(getpid());
+/// Of several ranks that nothing names.
+std::string unnamed_run(const Config& config, const Rank& rank, std::vector<std::string>& warnings) {
   const pid_t launcher = launcher_process();
   if (launcher > 0 && is_on_one_node(rank)) {
     if (!ranks_on_node())
@@ -125,8 +103,39 @@ std::string derive_run_id(const Config& config, const Rank& rank, std::vector<st
   return hashed(*address + ":" + read_variable("MASTER_PORT").value_or(""));
 }
 
+/// Of the last set-up. Never destroyed: it may be asked for in a static destructor.
+struct Remembered {
+  std::mutex mutex;
+  std::string run_id;
+};
+
+Remembered& remembered() {
+  static auto* const remembered = new Remembered;
+  return *remembered;
+}
+
+}  // namespace
+
+std::string derive_run_id(const Config& config, const Rank& rank, std::vector<std::string>& warnings) {
+  if (!config.run_id.empty()) return config.run_id;
+  const auto of_restart = [&](const std::string& run, std::string_view word) {
+    const std::string suffix = restart_suffix(word, "TORCHELASTIC_RESTART_COUNT");
+    // torchrun counts on each node what failed there; that it starts the others' ranks again counts nowhere.
+    if (!suffix.empty() && !is_on_one_node(rank))
+      warnings.push_back(
+          "the run id ends in torchrun's count of restarts, which other nodes may count otherwise; set " +
+          config.prefix + "_RUN_ID");
+    return run + suffix;
+  };
+  if (const auto run = slurm_run()) return of_restart(*run, "elastic");  // its "restart" is Slurm's own
+  if (const auto run = torchrun_run()) return of_restart(*run, "restart");
+  if (const auto run = mpirun_job()) return *run;
+  if (rank.world_size == 1) return run_of_process(getpid());
+  return of_restart(unnamed_run(config, rank, warnings), "restart");
+}
+
 bool is_run_of_one_process(const Config& config, const Rank& rank) {
-  return rank.world_size == 1 && !named_run(config);
+  return rank.world_size == 1 && config.run_id.empty() && !slurm_run() && !torchrun_run() && !mpirun_job();
 }
 
 void remember_run_id(const std::string& run_id) {

@@ -62,8 +62,8 @@ asked for in the order LOCAL_RANK, SLURM_LOCALID, OMPI_COMM_WORLD_LOCAL_RANK, MP
 
 The run id is the first that there is of: `RUN_ID`; the Slurm job with its step; torchrun's run id; mpirun's job. Where no launcher
 names the job, a world of 1 is a run of its own, and the ranks of one node are a run where one process has started them: that
-process's, or, once a start script has ended (`nohup`), that of their process group. Else it is a hash of the rendezvous. What may split
-a run or join two is warned of, as `RUN_ID` mends it.
+process's, or, once a start script has ended (`nohup`), that of their process group. Else it is a hash of the rendezvous. What
+torchrun starts again is another run. What may split a run or join two is warned of, as `RUN_ID` mends it.
 
 What a Slurm batch script starts itself, without srun, is rank 0 of 1: Slurm tells it the job's number of tasks and the rank 0,
 but no step (`SLURM_STEP_ID`, `SLURM_STEP_NUM_TASKS`). Hand those to a container along with `SLURM_PROCID`. The run of all that a

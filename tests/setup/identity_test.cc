@@ -85,7 +85,19 @@ TEST(RunId, OfSlurmTellsArrayTasksAndRestartsApart) {
   EXPECT_EQ(run_id(), "42_7.1-restart2");
 }
 
-// Contract: 3.run-id-torchrun
+// Contract: 3.run-id-restart
+TEST(RunId, OfSlurmTellsTorchrunsRestartsFromItsOwn) {
+  Environment environment{{"SLURM_JOB_ID", "9"}, {"SLURM_STEP_ID", "0"}, {"TORCHELASTIC_RESTART_COUNT", "0"}};
+  EXPECT_EQ(run_id(), "9.0");
+  environment.set("TORCHELASTIC_RESTART_COUNT", "1");
+  EXPECT_EQ(run_id(), "9.0-elastic1");
+  environment.set("TORCHELASTIC_RUN_ID", "elastic");
+  EXPECT_EQ(run_id(), "9.0-elastic1");
+  environment.set("SLURM_RESTART_COUNT", "2");
+  EXPECT_EQ(run_id(), "9.0-restart2-elastic1");
+}
+
+// Contract: 3.run-id-torchrun, 3.run-id-restart
 TEST(RunId, OfTorchrunIsItsRunIdWithItsRestart) {
   Environment environment{{"TORCHELASTIC_RUN_ID", "elastic"}, {"TORCHELASTIC_RESTART_COUNT", "0"}};
   EXPECT_EQ(run_id(), "elastic");
@@ -97,6 +109,51 @@ TEST(RunId, OfTorchrunIsItsRunIdWithItsRestart) {
 TEST(RunId, NoneIsTorchrunsDefaultAndNoRunId) {
   Environment environment{{"TORCHELASTIC_RUN_ID", "none"}, {"LOCAL_WORLD_SIZE", "8"}};
   EXPECT_THAT(run_id(), MatchesRegex("[0-9a-f]{16}"));
+}
+
+// Contract: 3.run-id-restart
+TEST(RunId, WithoutANameHasTorchrunsRestartOnOneNodeAndOnSeveral) {
+  for (const char* on_this_node : {"8", "4"}) {
+    Environment environment{{"TORCHELASTIC_RUN_ID", "none"},
+                            {"TORCHELASTIC_RESTART_COUNT", "0"},
+                            {"LOCAL_WORLD_SIZE", on_this_node},
+                            {"MASTER_ADDR", "host"}};
+    const std::string first = run_id();
+    EXPECT_THAT(first, MatchesRegex("[0-9a-f]{16}"));
+    for (const char* restart : {"1", "2"}) {
+      environment.set("TORCHELASTIC_RESTART_COUNT", restart);
+      EXPECT_EQ(run_id(), first + "-restart" + restart) << on_this_node;
+    }
+  }
+}
+
+// Contract: 3.run-id-restart
+TEST(RunId, OverSeveralNodesWarnsThatTheyMayCountTorchrunsRestartsOtherwise) {
+  for (const char* launcher : {"SLURM_JOB_ID", "TORCHELASTIC_RUN_ID"}) {
+    Environment environment{{launcher, "9"}, {"TORCHELASTIC_RESTART_COUNT", "1"}, {"LOCAL_WORLD_SIZE", "4"}};
+    std::vector<std::string> warnings;
+    run_id(0, &warnings);
+    EXPECT_THAT(warnings, ElementsAre(AllOf(HasSubstr("count of restarts"), HasSubstr("set NEMO_LENS_RUN_ID"))));
+    environment.set("LOCAL_WORLD_SIZE", "8");
+    run_id(0, &warnings);
+    EXPECT_THAT(warnings, IsEmpty()) << "one node counts for all";
+    environment.set("LOCAL_WORLD_SIZE", "4");
+    environment.set("TORCHELASTIC_RESTART_COUNT", "0");
+    run_id(0, &warnings);
+    EXPECT_THAT(warnings, IsEmpty());
+  }
+}
+
+// Contract: 3.run-id-restart
+TEST(RunId, ThatIsConfiguredOrMpirunsHasNoRestartOfTorchrun) {
+  Environment environment{{"TORCHELASTIC_RESTART_COUNT", "1"}, {"PMIX_NAMESPACE", "prterun-node1-17@1"}};
+  std::vector<std::string> warnings;
+  EXPECT_THAT(run_id(0, &warnings), MatchesRegex("[0-9a-f]{16}"));
+  EXPECT_THAT(warnings, IsEmpty());
+  Config config;
+  config.run_id = "mine";
+  EXPECT_EQ(run_id(0, &warnings, config), "mine");
+  EXPECT_THAT(warnings, IsEmpty());
 }
 
 // Contract: 3.run-id-one-node
