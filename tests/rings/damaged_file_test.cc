@@ -11,11 +11,16 @@
 #include <map>
 #include <thread>
 
+#include "src/base/utf8.h"
+#include "src/otlp/decode.h"
+#include "src/otlp/json.h"
 #include "src/record/layout.h"
 #include "src/record/recorder.h"
 #include "tests/kill/child.h"
 #include "tools/trace/group_request.h"
 #include "tools/trace/process_state.h"
+#include "tools/trace/trace.h"
+#include "tools/trace/trace_file.h"
 
 namespace lens::tests {
 namespace {
@@ -23,7 +28,12 @@ namespace {
 using namespace lens::literals;
 using record::FileHeader;
 using record::RingHeader;
+using testing::AllOf;
+using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
+using testing::Pair;
+using testing::UnorderedElementsAre;
 
 void record_something_of_everything(const Config& config) {
   auto telemetry = setup_telemetry(config, {.rank = 0, .world_size = 1});
@@ -173,6 +183,8 @@ TEST_F(DamagedFile, SaysWhatCannotBeRead) {
   EXPECT_THAT(said(read_with(offsetof(FileHeader, batch_bytes), std::uint64_t{5000})), HasSubstr("batch"));
   EXPECT_THAT(said(read_with(offsetof(FileHeader, resource_bytes), most)), HasSubstr("the resource cannot be read"));
   EXPECT_THAT(said(read_with(offsetof(FileHeader, redaction_bytes), most)), HasSubstr("redact"));
+  EXPECT_THAT(said(read_with(offsetof(FileHeader, redaction_bytes), header().redaction_bytes - 1)),
+              HasSubstr("keys to redact cannot be understood: the library's own are redacted too"));
   EXPECT_THAT(said(read_with(offsetof(FileHeader, trace_directory), 'x')), HasSubstr("where the run's traces are"));
   EXPECT_THAT(said(read_with(offsetof(FileHeader, ring_count), 0u)), HasSubstr("number of rings"));
   EXPECT_THAT(said(read_with(offsetof(FileHeader, clock) + offsetof(record::ClockCalibration, ns_per_tick), most)),
@@ -229,6 +241,100 @@ TEST_F(DamagedFile, NamesEnvelopeAndBatchWithAnyByteChangedAreRead) {
   flip_every_byte(header().envelope_offset, header().resource_bytes + header().scope_bytes + header().redaction_bytes,
                   3);
   flip_every_byte(header().batch_offset, header().batch_bytes[0].load(), 5);
+}
+
+/// What is in a trace directory, for who would refuse a request of which any message is not whole or any text is none.
+struct StrictReader : otlp::TraceVisitor {
+  explicit StrictReader(const std::filesystem::path& directory) {
+    const trace::Trace found = trace::open_trace(directory);
+    EXPECT_TRUE(found.problems.empty());
+    for (const std::filesystem::path& path : found.files) {
+      trace::TraceFile file(path);
+      while (const auto message = file.next()) {
+        std::string json;
+        EXPECT_NO_THROW(otlp::append_json(json, Signal::traces, *message));
+        EXPECT_NO_THROW(otlp::TraceDecoder().decode(*message, *this));
+      }
+      EXPECT_TRUE(file.problems().empty());
+    }
+  }
+  void read(otlp::Encoded attributes, std::map<std::string, std::string>& into) {
+    for (const std::string_view encoded : attributes) {
+      const auto [key, value] = otlp::decode_attribute(encoded);
+      const bool is_text = value.kind == otlp::AttributeValue::Kind::string;
+      into[std::string(key)] = is_text ? std::string(value.bytes) : std::to_string(value.integer);
+      EXPECT_TRUE(base::is_utf8(key) && (!is_text || base::is_utf8(value.bytes))) << key << ": " << value.bytes;
+    }
+  }
+  void on_resource(otlp::Encoded attributes) override { read(attributes, resources.emplace_back()); }
+  void on_span(const otlp::Span& span) override {
+    EXPECT_TRUE(base::is_utf8(span.name)) << span.name;
+    std::map<std::string, std::string> attributes;
+    read(span.attributes, attributes);
+    ++spans[std::string(span.name)];
+  }
+
+  std::vector<std::map<std::string, std::string>> resources;
+  std::map<std::string, int> spans;
+};
+
+// Contract: 3.damaged
+TEST_F(DamagedFile, ResourceAndScopeWithAnyByteChangedLoseNoSpanAndMakeNoFileUnreadable) {
+  const std::uint64_t at = header().envelope_offset, bytes = header().resource_bytes + header().scope_bytes;
+  const auto expect_all_spans = [&] {
+    EXPECT_EQ(recovered_, 33u);
+    EXPECT_EQ(recovered_logs_, 30u);
+    StrictReader written(place_.traces());
+    EXPECT_EQ(written.spans["batched"], 30);
+    EXPECT_EQ(written.spans["step"], 30);
+    EXPECT_EQ(written.spans["handle"], 1);
+  };
+  const auto change = [&](std::uint64_t i, unsigned char flip) {
+    unsigned char byte;
+    ASSERT_EQ(pread(file_, &byte, 1, off_t(at + i)), 1);
+    read_with(at + i, static_cast<unsigned char>(byte ^ flip));
+    expect_all_spans();
+  };
+  for (std::uint64_t i = 0; i < bytes && !HasFailure(); ++i) change(i, i % 2 == 0 ? 0x80 : 0x09);
+  for (std::uint64_t i = 0; i < 32 && !HasFailure(); ++i)
+    for (int bit = 0; bit < 8; ++bit) change(i, static_cast<unsigned char>(1 << bit));
+}
+
+// Contract: 3.damaged
+TEST_F(DamagedFile, ResourceThatIsDamagedIsReplacedByWhatTheHeaderKnowsAndThatIsSaid) {
+  const std::uint64_t resource_at = header().envelope_offset, scope_at = resource_at + header().resource_bytes;
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  const std::string pid = std::to_string(header().pid);
+  const auto expect_least = [&](const std::vector<std::string>& problems) {
+    EXPECT_THAT(said(problems), HasSubstr("the resource cannot be understood"));
+    EXPECT_EQ(recovered_, 33u);
+    StrictReader written(place_.traces());
+    EXPECT_THAT(written.resources,
+                Contains(UnorderedElementsAre(Pair("dl.rank", "0"), Pair("dl.world_size", "1"),
+                                              Pair("dl.local_rank", "0"), Pair("nemo.run.id", "test"),
+                                              Pair("service.instance.id", "test-rank0"), Pair("process.pid", pid))));
+    EXPECT_EQ(written.spans["batched"], 30);
+  };
+  expect_least(read_with(resource_at + 1, '\x7f'));
+  expect_least(read_with(offsetof(FileHeader, resource_bytes), header().resource_bytes - 3));
+  expect_least(read_with(offsetof(FileHeader, resource_bytes), std::uint64_t{0}));
+  expect_least(read_with(offsetof(FileHeader, envelope_offset), std::uint64_t{0}));
+  expect_least(read_with(offsetof(FileHeader, envelope_offset), most));
+  EXPECT_THAT(said(read_with(scope_at + 1, '\x7f')),
+              AllOf(HasSubstr("the instrumentation scope cannot be understood"), Not(HasSubstr("resource"))));
+  EXPECT_EQ(StrictReader(place_.traces()).spans["batched"], 30);
+}
+
+// Contract: 3.damaged
+TEST_F(DamagedFile, BatchWithAnyByteChangedMakesNoFileUnreadable) {
+  const std::uint64_t at = header().batch_offset, bytes = header().batch_bytes[0].load();
+  for (std::uint64_t i = 0; i < bytes && !HasFailure(); i += i < 200 ? 1 : 7) {
+    unsigned char byte;
+    ASSERT_EQ(pread(file_, &byte, 1, off_t(at + i)), 1);
+    read_with(at + i, static_cast<unsigned char>(byte ^ (i % 2 == 0 ? 0x80 : 0x09)));
+    StrictReader written(place_.traces());
+    EXPECT_EQ(written.spans["step"], 30);
+  }
 }
 
 TEST_F(DamagedFile, LogRecordsWithAnyByteOrWordChangedAreRead) {

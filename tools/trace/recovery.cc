@@ -12,9 +12,11 @@
 #include <fmt/format.h>
 
 #include "src/base/file.h"
+#include "src/base/utf8.h"
 #include "src/otlp/decode.h"
 #include "src/otlp/envelope.h"
 #include "src/otlp/framing.h"
+#include "src/otlp/json.h"
 #include "src/otlp/log_encoder.h"
 #include "src/otlp/span_encoder.h"
 #include "src/otlp/wire.h"
@@ -79,17 +81,89 @@ struct ElementId : otlp::TraceVisitor {
   std::uint64_t id = 0;
 };
 
+/// Whether the texts of a request are such.
+struct TextCheck : otlp::TraceVisitor {
+  void look_at(otlp::Encoded attributes) {
+    for (const std::string_view encoded : attributes) {
+      const auto [key, value] = otlp::decode_attribute(encoded);
+      are_texts &= base::is_utf8(key);
+      if (value.kind == otlp::AttributeValue::Kind::string) are_texts &= base::is_utf8(value.bytes);
+    }
+  }
+  void on_resource(otlp::Encoded attributes) override { look_at(attributes); }
+  void on_scope(const otlp::Scope& scope) override {
+    are_texts &= base::is_utf8(scope.name) && base::is_utf8(scope.version);
+  }
+  void on_span(const otlp::Span& span) override {
+    are_texts &= base::is_utf8(span.name) && base::is_utf8(span.status_message);
+    look_at(span.attributes);
+  }
+  bool are_texts = true;
+};
+
+/// Whether strict readers take it: these refuse a whole request for one message in it that is not whole, and for one
+/// text that is none.
+bool is_readable(Signal signal, const std::string& request) {
+  try {
+    std::string json;
+    otlp::append_json(json, signal, request);  // looks into every message
+    TextCheck check;
+    if (signal == Signal::traces) otlp::TraceDecoder().decode(request, check);
+    return check.are_texts;
+  } catch (const otlp::DecodeError&) {
+    return false;
+  }
+}
+
+/// Whether an encoded message is what it should be around its content: this field, and nothing behind it.
+bool is_field(std::uint32_t number, std::string_view encoded) {
+  return !encoded.empty() && std::uint8_t(encoded[0]) == (number << 3 | otlp::wire::bytes_type) &&
+         otlp::wire::first_field(encoded).size() == encoded.size();
+}
+
+bool is_readable(const otlp::Envelope& envelope) {
+  return is_field(1, envelope.resource()) && is_field(1, envelope.scope()) &&
+         is_readable(Signal::traces, envelope.request({}));
+}
+
+/// What the file's header knows of the process.
+otlp::Envelope least_envelope(const RingFileFacts& facts) {
+  const std::string run_id = base::repaired_utf8(facts.run_id);
+  return {ResourceAttributes{{"dl.rank", facts.rank},
+                             {"dl.world_size", facts.world_size},
+                             {"dl.local_rank", facts.local_rank},
+                             {"nemo.run.id", run_id},
+                             {"service.instance.id", fmt::format("{}-rank{}", run_id, facts.rank)},
+                             {"process.pid", facts.pid}},
+          "lens", ""};
+}
+
+// One that is damaged would make all that is written with it unreadable.
+otlp::Envelope read_envelope(const RingFile& rings, std::vector<std::string>& problems) {
+  const otlp::Envelope least = least_envelope(rings.facts());
+  std::string resource = rings.read_resource(problems), scope = rings.read_scope(problems);
+  if (!is_readable({resource, least.scope()})) {
+    problems.push_back("the resource cannot be understood: of its attributes there are run, rank and process");
+    resource = least.resource();
+  }
+  if (!is_readable({least.resource(), scope})) {
+    problems.push_back("the instrumentation scope cannot be understood: it has no version");
+    scope = least.scope();
+  }
+  return {std::move(resource), std::move(scope)};
+}
+
 /// Gathers encoded spans, each once, in memory bounded by the file of rings; then writes those that are not in the
 /// trace yet.
 class Collector : public assemble::SpanSink {
  public:
   Collector(const RingFile& rings, const assemble::Assembler& assembler, std::vector<std::string>& problems)
-      : envelope_(rings.read_resource(problems), rings.read_scope(problems)),
+      : envelope_(read_envelope(rings, problems)),
+        redacted_keys_(rings.read_redacted_keys(problems)),
         encoder_([&rings](std::uint32_t id) { return rings.name(id); },
                  [&assembler](std::uint64_t ticks) { return assembler.time().unix_ns(ticks); }, rings.span_limits(),
-                 rings.read_redacted_keys(problems)),
-        log_encoder_([&rings](std::uint32_t id) { return rings.name(id); }, rings.log_limits(),
-                     rings.read_redacted_keys(problems)),
+                 redacted_keys_),
+        log_encoder_([&rings](std::uint32_t id) { return rings.name(id); }, rings.log_limits(), redacted_keys_),
         trace_states_(rings.read_trace_states(problems)) {
     if (trace_states_.empty()) return;
     encoder_.set_trace_states([this](const TraceId& trace) {
@@ -108,11 +182,15 @@ class Collector : public assemble::SpanSink {
   void take_log_batch(std::string_view batch, std::vector<std::string>& problems) {
     while (!batch.empty()) {
       const std::string_view element = otlp::wire::first_field(batch);
-      if (element.empty()) {
+      if (!is_field(2, element)) {
         problems.push_back(fmt::format("the last {} bytes of the log records cannot be understood", batch.size()));
         return;
       }
       batch.remove_prefix(element.size());
+      if (!is_readable(Signal::logs, envelope_.request(element))) {
+        problems.push_back(fmt::format("a log record of {} bytes cannot be understood", element.size()));
+        continue;
+      }
       logs_ += element;
       ++log_records_;
     }
@@ -127,17 +205,18 @@ class Collector : public assemble::SpanSink {
   void take_batch(std::string_view batch, std::vector<std::string>& problems) {
     while (!batch.empty()) {
       const std::string_view element = otlp::wire::first_field(batch);
-      ElementId element_id;
-      try {
-        if (!element.empty()) otlp::TraceDecoder().decode(envelope_.request(element), element_id);
-      } catch (const otlp::DecodeError&) {
-        element_id.id = 0;
-      }
-      if (element_id.id == 0) {
+      if (!is_field(2, element)) {
         problems.push_back(fmt::format("the last {} bytes of a batch cannot be understood", batch.size()));
         return;
       }
       batch.remove_prefix(element.size());
+      const std::string request = envelope_.request(element);
+      if (!is_readable(Signal::traces, request)) {
+        problems.push_back(fmt::format("a span of {} bytes in a batch cannot be understood", element.size()));
+        continue;
+      }
+      ElementId element_id;
+      otlp::TraceDecoder().decode(request, element_id);
       if (!ids_.insert(element_id.id).second) continue;
       encoded_.append(element);
       add(element_id.id, false);
@@ -182,6 +261,7 @@ class Collector : public assemble::SpanSink {
   }
 
   otlp::Envelope envelope_;
+  std::vector<std::string> redacted_keys_;
   otlp::SpanEncoder encoder_;
   otlp::LogEncoder log_encoder_;
   RingFile::TraceStates trace_states_;

@@ -354,6 +354,10 @@ std::vector<std::string> RingFile::read_redacted_keys(std::vector<std::string>& 
   const std::string lines = read_section("the list of keys to redact", offset, header().redaction_bytes, problems);
   if (lines.empty()) return Config{}.redacted_keys;
   std::vector<std::string> keys;
+  if (!lines.ends_with('\n')) {  // other bytes than were written: those that were may be missing
+    problems.push_back("the list of keys to redact cannot be understood: the library's own are redacted too");
+    keys = Config{}.redacted_keys;
+  }
   for (const std::string_view key : base::split(lines, '\n'))
     if (!key.empty()) keys.emplace_back(key);
   return keys;
