@@ -5,8 +5,9 @@
 //
 // Threads:   as the process group: all ranks issue their operations in one order.
 // Ownership: borrows the process group.
-// Errors:    std::runtime_error naming the ranks that did not come within the limit, or have gone, and what the process
-//            group says of the first. With those the group may be of no more use then; the others have been served.
+// Errors:    std::runtime_error with what the process group says: at the source it names the ranks that did not come
+//            within the limit, or have gone, and the others have been served. Where a limit has passed, Gloo closes
+//            that rank's connections to all: each error after the first repeats it, and blames nobody else.
 // Cost:      a message from the source to each other rank: all wait for the source, and it, with Gloo, for all.
 #pragma once
 
@@ -18,6 +19,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -39,51 +41,55 @@ class C10dCommunicator : public PutBack {
   void broadcast(std::span<std::byte> bytes, int source) {
     if (take(bytes, source)) return;
     std::vector<at::Tensor> tensors{at::from_blob(bytes.data(), {static_cast<std::int64_t>(bytes.size())}, at::kByte)};
-    Missing missing;
-    if (process_group_.getRank() == source)
-      send(tensors, missing);
-    else
-      missing.unless(source, [&] { return process_group_.recv(tensors, source, tag)->wait(limit_); });
-    missing.raise();
+    const Failure failure = process_group_.getRank() == source ? send(tensors) : receive(tensors, source);
+    if (!failure) return;
+    if (first_failure_) throw std::runtime_error("an earlier broadcast in this group failed: " + *first_failure_);
+    first_failure_ = failure;
+    throw std::runtime_error(*failure);
   }
 
  private:
-  /// Those with whom an operation failed, at its beginning or its end. What the process group says names nobody.
-  class Missing {
-   public:
-    template <class Operation>
-    void unless(int peer, const Operation& succeeds) {
-      std::string reason = "aborted";
-      try {
-        if (succeeds()) return;
-      } catch (const std::exception& error) {
-        reason = error.what();
-      }
-      if (ranks_.empty()) reason_ = reason;
-      ranks_ += (ranks_.empty() ? "" : ", ") + std::to_string(peer);
-    }
-    void raise() const {
-      if (!ranks_.empty())
-        throw std::runtime_error("rank " + ranks_ + " of the group did not come to the broadcast: " + reason_);
-    }
+  using Failure = std::optional<std::string>;  // none when all went well
 
-   private:
-    std::string ranks_, reason_;
-  };
+  /// Of an operation, at its beginning or its end.
+  template <class Operation>
+  static Failure failure_of(const Operation& succeeds) try {
+    return succeeds() ? Failure() : "aborted";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+
+  // A source that is not there and one whose limit passed for another rank look the same from here.
+  Failure receive(std::vector<at::Tensor>& tensors, int source) {
+    const Failure reason = failure_of([&] { return process_group_.recv(tensors, source, tag)->wait(limit_); });
+    if (!reason) return {};
+    return "nothing came from rank " + std::to_string(source) +
+           " of the group, the source: it did not come to the broadcast, or one before failed there, and its own error "
+           "says for whom: " +
+           *reason;
+  }
 
   // The group's own broadcast passes the bytes on from rank to rank, and does not tell which one is missing: so one
-  // message each. Who is missing does not keep it from the others.
-  void send(std::vector<at::Tensor>& tensors, Missing& missing) {
+  // message each. Who is missing does not keep it from the others. What the process group says names nobody.
+  Failure send(std::vector<at::Tensor>& tensors) {
+    std::string missing, reason;
+    const auto note = [&](int peer, const Failure& failure) {
+      if (!failure) return;
+      if (missing.empty()) reason = *failure;
+      missing += (missing.empty() ? "" : ", ") + std::to_string(peer);
+    };
     std::vector<std::pair<int, c10::intrusive_ptr<c10d::Work>>> sending;
     for (int peer = 0; peer < process_group_.getSize(); ++peer) {
       if (peer == process_group_.getRank()) continue;
-      missing.unless(peer, [&] {
-        sending.emplace_back(peer, process_group_.send(tensors, peer, tag));
-        return true;
-      });
+      note(peer, failure_of([&] {
+             sending.emplace_back(peer, process_group_.send(tensors, peer, tag));
+             return true;
+           }));
     }
     const auto began = std::chrono::steady_clock::now();
-    for (const auto& [peer, work] : sending) missing.unless(peer, [&] { return work->wait(left_since(began)); });
+    for (const auto& [peer, work] : sending) note(peer, failure_of([&] { return work->wait(left_since(began)); }));
+    if (missing.empty()) return {};
+    return "rank " + missing + " of the group did not come to the broadcast: " + reason;
   }
 
   // One limit for all of them together.
@@ -96,6 +102,7 @@ class C10dCommunicator : public PutBack {
   static constexpr int tag = 0x1e45;  // of no other message in the group
   c10d::ProcessGroup& process_group_;
   std::chrono::milliseconds limit_;
+  Failure first_failure_;
 };
 
 }  // namespace lens
