@@ -112,8 +112,8 @@ bool Spool::add_to(Last& last, std::string_view frame, std::size_t message_bytes
 
 /// The open file; -1 where it could not be written. It has its name only when it is whole.
 int Spool::write(const SpoolFile& name, std::string_view frame, bool locked) {
-  std::error_code ignored;
-  std::filesystem::create_directories(options_.directory, ignored);
+  std::error_code uncreated;
+  std::filesystem::create_directories(options_.directory, uncreated);
   // By the time in this name others tell whether who began it has died.
   SpoolFile begun_now = name;
   begun_now.begun_unix_ns = base::unix_ns_now();
@@ -121,7 +121,8 @@ int Spool::write(const SpoolFile& name, std::string_view frame, bool locked) {
   const int file = ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
   if (file >= 0 && locked) static_cast<void>(base::lock_file(file));  // nobody else has it yet
   if (file >= 0 && base::write_all(file, frame) && rename(unfinished.c_str(), path.c_str()) == 0) return file;
-  on_error_("cannot keep a request in the spool " + options_.directory + ": " + strerror(errno));
+  const int why = file < 0 && uncreated ? uncreated.value() : errno;
+  on_error_("cannot keep a request in the spool " + options_.directory + ": " + strerror(why));
   if (file < 0) return -1;
   close(file);
   unlink(unfinished.c_str());

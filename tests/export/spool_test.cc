@@ -2,10 +2,12 @@
 #include "src/export/spool.h"
 
 #include <gmock/gmock.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <random>
 #include <thread>
@@ -306,6 +308,16 @@ TEST_F(SpoolTest, ADirectoryThatCannotBeWrittenLosesTheRequestAndSaysSo) {
   directory_.write("state", "a file where a directory should be");
   EXPECT_FALSE(spool().add("lost", 1));
   EXPECT_THAT(errors_, HasSubstr("cannot keep a request"));
+}
+
+// Nobody may make one there, the superuser neither.
+TEST_F(SpoolTest, ADirectoryThatCannotBeMadeIsReportedWithTheReasonOfThat) {
+  ASSERT_NE(mkdir("/sys/lens-spool", 0700), 0);
+  const std::string why = strerror(errno);
+  Spool spool({"/sys/lens-spool/traces", 1 << 20, "run1"},
+              [&](std::string_view line) { errors_ += std::string(line) + '\n'; });
+  EXPECT_FALSE(spool.add("lost", 1));
+  EXPECT_EQ(errors_, "cannot keep a request in the spool /sys/lens-spool/traces: " + why + '\n');
 }
 
 TEST_F(SpoolTest, ADamagedFileIsRemovedAndForeignOnesAreLeftAlone) {
