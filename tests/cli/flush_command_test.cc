@@ -70,8 +70,35 @@ TEST_F(FlushCommand, keeps_what_cannot_be_sent) {
   LensProcess lens(directory, flush_to("http://127.0.0.1:" + std::to_string(free_port()), {"--retry-for", "0"}));
   EXPECT_EQ(lens.wait(), 1);
   EXPECT_THAT(lens.errors(), HasSubstr("cannot reach"));
-  EXPECT_THAT(lens.output(), HasSubstr("2 spans wait in spool"));
+  EXPECT_EQ(lens.output(), "2 spans wait in spool\n");
   EXPECT_EQ(spool_of("run1").contents().items, 2u);
+}
+
+TEST_F(FlushCommand, counts_one_as_one) {
+  spool("run1", 0, 1);
+  LensProcess failing(directory, flush_to("http://127.0.0.1:" + std::to_string(free_port()), {"--retry-for", "0"}));
+  EXPECT_EQ(failing.wait(), 1);
+  EXPECT_EQ(failing.output(), "1 span waits in spool\n");
+  spool("run1", 1, 2);
+  HttpPeer peer([](int number, const HttpRequest&) { return answer(number == 0 ? 400 : 200); });
+  LensProcess lens(directory, flush_to(peer.url()));
+  EXPECT_EQ(lens.wait(), 1);
+  EXPECT_EQ(lens.output(), peer.url() + "/v1/traces took 2 spans and rejected 1 span, which is dropped\n");
+}
+
+// The text of a refusal says nothing about the server's port.
+TEST_F(FlushCommand, goes_on_behind_a_refusal_that_speaks_of_https) {
+  spool("run1", 0, 2);
+  spool("run1", 2, 1);
+  HttpPeer peer([](int number, const HttpRequest&) {
+    const std::string why = "invalid span; see https://docs.vendor.example/errors";
+    return number == 0 ? answer(400, why, "Content-Type: text/plain\r\n") : answer(200);
+  });
+  LensProcess lens(directory, flush_to(peer.url()));
+  EXPECT_EQ(lens.wait(), 1);
+  EXPECT_THAT(lens.errors(), HasSubstr("answered 400: invalid span"));
+  EXPECT_THAT(lens.output(), HasSubstr("took 1 span and rejected 2 spans"));
+  EXPECT_EQ(spool_of("run1").contents().requests, 0u);
 }
 
 TEST_F(FlushCommand, goes_on_within_a_request_that_went_in_parts) {

@@ -31,11 +31,16 @@ bool flush(exporting::Spool& spool, Signal signal, Sender& sender) {
     progress = sender.send(backlog, delivery, signal);
   }
   if (!progress.stopped.empty()) sender.print_message(progress.stopped);
-  fmt::print("{}{}\n", format_result(progress, delivery, signal), progress.rejected == 0 ? "" : ", which are dropped");
+  if (progress.accepted + progress.rejected > 0)  // else it is said why it stopped, and what waits
+    fmt::print("{}{}\n", format_result(progress, delivery, signal),
+               progress.rejected == 0   ? ""
+               : progress.rejected == 1 ? ", which is dropped"
+                                        : ", which are dropped");
   const bool is_left_to_others = progress.stopped.empty() && spool.unusable_files() == 0;
   const exporting::SpoolContents left = spool.contents(signal);
   if (left.requests > 0)
-    fmt::print("{} wait in {}{}\n", format_items(left.items, signal), spool.directory(),
+    fmt::print("{} {} in {}{}\n", format_items(left.items, signal), left.items == 1 ? "waits" : "wait",
+               spool.directory(),
                is_left_to_others ? ", which running processes are sending or have just put there" : "");
   return progress.is_whole() && spool.unusable_files() == 0;
 }
