@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "src/base/text.h"
 #include "src/export/transfer.h"
+#include "src/model/otlp_header.h"
 
 namespace lens::exporting {
 namespace {
@@ -29,15 +29,6 @@ void append(std::unique_ptr<curl_slist, FreeList>& list, const std::string& line
   if (!longer) throw std::bad_alloc();
   static_cast<void>(list.release());
   list.reset(longer);
-}
-
-// What the protocol says itself is not the user's to change, and a line end would begin another header.
-bool is_usable(const std::string& name, const std::string& value) {
-  static constexpr std::string_view ours[] = {"content-type",  "content-length", "content-encoding", "te",
-                                              "grpc-encoding", "grpc-timeout",   "transfer-encoding"};
-  constexpr std::string_view line_ends("\r\n\0", 3);
-  return !name.empty() && std::ranges::find(ours, base::lower(name)) == std::end(ours) &&
-         name.find_first_of(":\r\n \t") == std::string::npos && value.find_first_of(line_ends) == std::string::npos;
 }
 
 // At most eight digits and a unit.
@@ -69,7 +60,7 @@ struct Transport::Headers {
       if (grpc) append(list, "te: trailers");
       if (grpc && config.timeout.count() > 0) append(list, "grpc-timeout: " + grpc_timeout(config.timeout));
       for (const auto& [name, value] : config.headers)
-        if (is_usable(name, value)) append(list, name + (value.empty() ? ";" : ": " + value));
+        if (model::why_not_sent(name, value).empty()) append(list, name + (value.empty() ? ";" : ": " + value));
     }
     append(of(OtlpCompression::gzip), grpc ? "grpc-encoding: gzip" : "Content-Encoding: gzip");
     append(of(OtlpCompression::zstd), "Content-Encoding: zstd");

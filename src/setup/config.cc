@@ -7,6 +7,9 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "src/base/text.h"
+#include "src/model/otlp_header.h"
+#include "src/model/signal.h"
 #include "src/setup/environment.h"
 #include "src/setup/propagation.h"
 
@@ -24,25 +27,40 @@ void add_warning(Config& config, std::string warning) {
 
 /// Runs the reader of a standard variable, whose malformed value must not stop the job.
 template <typename Read>
-void read_or_warn(Config& config, const Read& read) {
+void read_or_warn(Config& config, const Variable& variable, const Read& read) {
   try {
     read();
   } catch (const std::invalid_argument& error) {
-    add_warning(config, std::string{error.what()} + "; the default is used");
+    const bool has_default = !variable.fallback.empty();
+    add_warning(config, std::string{error.what()} + (has_default ? "; the default is used" : "; it is passed over"));
   }
 }
 
 void apply_standard(Config& config, const Variable& variable) {
   static const std::string no_prefix[] = {""};
   if (const auto setting = setup::find_setting(variable, no_prefix))
-    read_or_warn(config, [&] { variable.of_config.apply(config, *setting); });
+    read_or_warn(config, variable, [&] { variable.of_config.apply(config, *setting); });
+}
+
+void warn_of_unsent_headers(Config& config, const std::string& variable, const OtlpConfig& otlp) {
+  std::size_t number = 0;
+  for (const auto& [name, value] : otlp.headers) {
+    ++number;
+    const std::string_view why = model::why_not_sent(name, value);
+    const std::string header = model::is_header_name(name) ? name : "header " + std::to_string(number);
+    if (!why.empty()) add_warning(config, variable + ": " + header + " is not sent: " + std::string{why});
+  }
 }
 
 void apply_otlp(Config& config, const Variable& variable, OtlpConfig& otlp, const std::string& signal) {
   for (const std::string& prefix : {std::string{"OTEL_EXPORTER_OTLP_"}, "OTEL_EXPORTER_OTLP_" + signal}) {
     const auto setting = setup::find_setting(variable, std::span{&prefix, 1});
-    if (setting) read_or_warn(config, [&] { variable.of_otlp.apply(otlp, *setting); });
-    if (setting && variable.key == "ENDPOINT") otlp.endpoint_is_full = prefix.ends_with(signal);
+    if (!setting) continue;
+    read_or_warn(config, variable, [&] {
+      variable.of_otlp.apply(otlp, *setting);
+      if (variable.key == "HEADERS") warn_of_unsent_headers(config, setting->name, otlp);
+    });
+    if (variable.key == "ENDPOINT") otlp.endpoint_is_full = prefix.ends_with(signal);
   }
 }
 
@@ -86,6 +104,21 @@ void apply_standard_exporters(Config& config, std::span<const std::string> prefi
   warn_of_another("OTEL_LOGS_EXPORTER", standard.logs_exporter);
 }
 
+/// With http the path of a signal is appended to the general endpoint, whatever that ends in.
+void warn_of_doubled_paths(Config& config) {
+  const StandardConfig& standard = config.standard;
+  for (const OtlpConfig* otlp : {&standard.otlp_traces, &standard.otlp_metrics, &standard.otlp_logs})
+    for (const SignalTerms& signal : signal_terms) {
+      const std::string path = "/v1/" + std::string{signal.name};
+      const bool is_base = otlp->protocol != OtlpProtocol::grpc && !otlp->endpoint_is_full;
+      if (is_base && (otlp->endpoint.ends_with(path) || otlp->endpoint.ends_with(path + '/')))
+        add_warning(config, "OTEL_EXPORTER_OTLP_ENDPOINT ends in " + path +
+                                ", to which the path of each signal is appended: leave that out, or give the URL to "
+                                "OTEL_EXPORTER_OTLP_" +
+                                base::upper(signal.name) + "_ENDPOINT, which takes it as it is");
+    }
+}
+
 }  // namespace
 
 Config Config::from_env(const EnvOptions& options) {
@@ -95,6 +128,7 @@ Config Config::from_env(const EnvOptions& options) {
   const std::vector<std::string> prefixes = setup::prefixes_of(options);
   for (const Variable& variable : setup::variables()) apply(config, variable, prefixes);
   apply_standard_exporters(config, prefixes);
+  warn_of_doubled_paths(config);
   config.started_in = setup::read_propagation(setup::propagators_of(config.standard), config.warnings);
   for (std::string& warning : setup::unknown_variables(prefixes)) add_warning(config, std::move(warning));
   for (std::string& warning : setup::mistyped_standard_variables()) add_warning(config, std::move(warning));

@@ -113,13 +113,17 @@ std::vector<std::string> words(const Setting& setting) {
 
 std::vector<std::pair<std::string, std::string>> pairs(const Setting& setting) {
   std::vector<std::pair<std::string, std::string>> found;
+  std::size_t number = 0;
   for (std::string_view item : base::split(setting.value, ',')) {
+    ++number;
     if (base::trim(item).empty()) continue;
     const auto equals = item.find('=');
     const auto key = base::percent_decoded(base::trim(item.substr(0, equals)));
     const auto value =
         equals == std::string_view::npos ? std::nullopt : base::percent_decoded(base::trim(item.substr(equals + 1)));
-    if (!key || key->empty() || !value) reject(setting, "a list of key=value, percent-encoded");
+    if (!key || key->empty() || !value)
+      throw std::invalid_argument(setting.name + ": item " + std::to_string(number) +
+                                  " is not key=value, percent-encoded");
     found.emplace_back(*key, *value);
   }
   return found;

@@ -43,7 +43,8 @@ std::string choice(const Setting& setting, std::initializer_list<std::string_vie
 /// The items of a comma list, trimmed, empty ones left out; `none` leaves out what stands before it.
 std::vector<std::string> words(const Setting& setting);
 
-/// `key=value,key=value`, percent-decoded; a value may hold `=`, a key may not be empty.
+/// `key=value,key=value`, percent-decoded; a value may hold `=`, a key may not be empty. What is thrown names the item
+/// by its number: it may hold credentials.
 std::vector<std::pair<std::string, std::string>> pairs(const Setting& setting);
 
 }  // namespace lens::setup

@@ -277,6 +277,14 @@ TEST_F(DoctorCommand, keeps_credentials_to_itself) {
               AllOf(HasSubstr("authorization=…,tenant=…"), HasSubstr("http://…@127.0.0.1:1"),
                     HasSubstr("owner=me@here"), Not(HasSubstr("hidden"))));
   EXPECT_THAT(examine().dump(), Not(HasSubstr("hidden")));
+  for (const char* headers : {"Authorization: Bearer hidden", "Authorization: Basic hidden==", "a=%hidden"}) {
+    environment.set("OTEL_EXPORTER_OTLP_HEADERS", headers);
+    const json examination = examine();
+    EXPECT_THAT(problems(examination), HasSubstr("OTEL_EXPORTER_OTLP_HEADERS: "));
+    EXPECT_THAT(examination.dump(), Not(HasSubstr("hidden")));
+    EXPECT_THAT(text({"--offline", "--all"}), Not(HasSubstr("hidden")));
+  }
+  environment.unset("OTEL_EXPORTER_OTLP_HEADERS");
   environment.unset("http_proxy");
   environment.set("OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:hidden/hidden@127.0.0.1:1");
   const json probed = examine({});

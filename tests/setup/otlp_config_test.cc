@@ -2,6 +2,9 @@
 // The standard OTEL_* variables.
 #include <gmock/gmock.h>
 
+#include <string>
+#include <utility>
+
 #include "lens/config.h"
 #include "tests/support/environment.h"
 
@@ -10,6 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using test::Environment;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -158,7 +162,6 @@ TEST(OtlpConfig, MalformedValuesWarnOnceAndKeepTheDefault) {
       {"OTEL_EXPORTER_OTLP_TIMEOUT", "10s"},
       {"OTEL_EXPORTER_OTLP_PROTOCOL", "carrier"},
       {"OTEL_EXPORTER_OTLP_COMPRESSION", "zip"},
-      {"OTEL_EXPORTER_OTLP_HEADERS", "nonsense"},
       {"OTEL_EXPORTER_OTLP_INSECURE", "1"},
       {"OTEL_BSP_SCHEDULE_DELAY", "-5"},
       {"OTEL_BLRP_MAX_QUEUE_SIZE", "0"},
@@ -179,6 +182,55 @@ TEST(OtlpConfig, MalformedValuesWarnOnceAndKeepTheDefault) {
   EXPECT_EQ(standard().otlp_traces.protocol, OtlpProtocol::grpc);
   EXPECT_EQ(standard().metric_export_interval, milliseconds(10'000));
   EXPECT_EQ(standard().otlp_logs.timeout, milliseconds(10'000));
+}
+
+// Contract: 7.headers
+TEST(OtlpConfig, MalformedHeadersAreReportedWithoutTheirValues) {
+  for (const std::string name : {"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"})
+    for (const auto& [value, item] : {std::pair{"Authorization: Bearer SECRET", "1"},
+                                      {"a=b,SECRET", "2"},
+                                      {"a=b,,c=SECRET%zz", "3"},
+                                      {"=SECRET", "1"}}) {
+      const Environment environment{{name.c_str(), value}};
+      const Config config = Config::from_env();
+      EXPECT_THAT(config.warnings,
+                  ElementsAre(name + ": item " + item + " is not key=value, percent-encoded; it is passed over"));
+      EXPECT_THAT(config.standard.otlp_traces.headers, IsEmpty());
+    }
+}
+
+// Contract: 7.headers
+TEST(OtlpConfig, HeadersThatAreNotSentAreReportedOnceWithoutTheirValues) {
+  Environment environment{
+      {"OTEL_EXPORTER_OTLP_HEADERS",
+       "content-type=SECRET,fine=SECRET,x-key=SECRET%0Ax,y%0Az=SECRET,Authorization: Basic SECRET=="}};
+  const std::string of_name = " is not sent: no header has such a name; it is written as name=value";
+  EXPECT_THAT(
+      Config::from_env().warnings,
+      ElementsAre("OTEL_EXPORTER_OTLP_HEADERS: content-type is not sent: the protocol sets it itself",
+                  "OTEL_EXPORTER_OTLP_HEADERS: x-key is not sent: no header's value holds a line end or a NUL",
+                  "OTEL_EXPORTER_OTLP_HEADERS: header 4" + of_name, "OTEL_EXPORTER_OTLP_HEADERS: header 5" + of_name));
+  environment.set("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20x,a=");
+  environment.set("OTEL_EXPORTER_OTLP_LOGS_HEADERS", "TE=trailers");
+  EXPECT_THAT(Config::from_env().warnings,
+              ElementsAre("OTEL_EXPORTER_OTLP_LOGS_HEADERS: TE is not sent: the protocol sets it itself"));
+}
+
+// Contract: C23
+TEST(OtlpConfig, AGeneralEndpointThatEndsInTheSignalsPathIsReported) {
+  for (const char* endpoint : {"http://c:4318/v1/traces", "http://c:4318/base/v1/traces/"}) {
+    Environment environment{{"OTEL_EXPORTER_OTLP_ENDPOINT", endpoint},
+                            {"OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"}};
+    EXPECT_THAT(Config::from_env().warnings,
+                ElementsAre(AllOf(HasSubstr("OTEL_EXPORTER_OTLP_ENDPOINT ends in /v1/traces"),
+                                  HasSubstr("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, which takes it as it is"))));
+    environment.set("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc");
+    EXPECT_THAT(Config::from_env().warnings, IsEmpty()) << "no path is appended";
+  }
+  const Environment environment{{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318/v1"},
+                                {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://c:4318/v1/traces"},
+                                {"OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"}};
+  EXPECT_THAT(Config::from_env().warnings, IsEmpty());
 }
 
 // Contract: 2.batches, 2.metrics, C18

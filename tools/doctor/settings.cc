@@ -6,6 +6,7 @@
 
 #include "src/base/text.h"
 #include "src/export/endpoint.h"
+#include "src/model/otlp_header.h"
 
 namespace lens::doctor {
 namespace {
@@ -27,12 +28,12 @@ std::string problem_of(const Variable& variable, const Setting& setting) try {
   return error.what();
 }
 
-/// Names of headers without their values, which may be credentials.
+/// Names of headers without their values, which may be credentials. What is no name may be a value at the wrong place.
 std::string header_names(const std::string& headers) {
   std::vector<std::string> names;
   for (const std::string_view header : base::split(headers, ',')) {
     const auto name = base::trim(header.substr(0, header.find('=')));
-    if (!name.empty()) names.push_back(std::string(name) + "=…");
+    if (!name.empty()) names.push_back((model::is_header_name(name) ? std::string(name) + "=" : "") + "…");
   }
   return base::join(names, ",");
 }
