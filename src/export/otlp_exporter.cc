@@ -282,13 +282,15 @@ bool OtlpExporter::is_flushed() const {
       requests_, [&](const Request& request) { return request.taken != 0 && request.taken <= flush_through_; });
 }
 
-bool OtlpExporter::has_more_to_send() {
+/// Within a time that ends there. What waits for longer than that could as well wait elsewhere at once.
+bool OtlpExporter::has_more_to_send(TimePoint until) {
+  if (transport_.is_idle() && backoff_.due() >= until) return false;
   return !requests_.empty() || (spool_may_hold_ && !backoff_.holds(Clock::now()));
 }
 
 void OtlpExporter::drain(TimePoint send_until, TimePoint keep_until) {
   flush();
-  for (auto now = Clock::now(); has_more_to_send() && now < send_until; now = Clock::now()) {
+  for (auto now = Clock::now(); has_more_to_send(send_until) && now < send_until; now = Clock::now()) {
     auto most = std::min<Clock::duration>(longest_wait, send_until - now);
     if (transport_.is_idle() && backoff_.holds(now)) most = std::min(most, backoff_.due() - now);
     transport_.wait(-1, std::chrono::ceil<std::chrono::milliseconds>(most));

@@ -87,7 +87,7 @@ class OtlpExporter : public Exporter {
   static Request joined(Requests::const_iterator begin, Requests::const_iterator end);
   void refuse(const Request& request, std::uint64_t spans, const std::string& cause);
   void count_dropped();
-  bool has_more_to_send();
+  bool has_more_to_send(TimePoint until);
 
   OtlpExporterOptions options_;
   otlp::Envelope envelope_;
