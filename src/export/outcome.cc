@@ -74,12 +74,14 @@ std::string base64_decoded(std::string_view text) {
 
 /// Seconds, or a date of HTTP.
 std::optional<std::chrono::milliseconds> retry_after(const std::string& header) {
+  constexpr std::int64_t year = 366 * 24 * 3600;
   std::int64_t seconds = 0;
   const char* end = header.data() + header.size();
   if (header.empty()) return std::nullopt;
   if (const auto read = std::from_chars(header.data(), end, seconds); read.ec == std::errc{} && read.ptr == end) {
-    constexpr std::int64_t year = 366 * 24 * 3600;
     return std::chrono::seconds(std::clamp<std::int64_t>(seconds, 0, year));
+  } else if (read.ec == std::errc::result_out_of_range && read.ptr == end) {
+    return std::chrono::seconds(header.starts_with('-') ? 0 : year);
   }
   const time_t date = curl_getdate(header.c_str(), nullptr);
   if (date < 0) return std::nullopt;
@@ -112,11 +114,26 @@ std::string http_remedy(long status, Signal signal) {
   }
 }
 
-/// As web servers answer on a port of theirs for TLS.
-bool speaks_of_tls(const Response& response, const Endpoint& endpoint) {
-  return response.http_status == 400 && is_plain(endpoint) &&
-         base::lower(response.body).find("https") != std::string::npos;
+/// Without its parameters, in lower case.
+std::string media_type(const Response& response) {
+  const std::string_view type = response.content_type;
+  return base::lower(base::trim(type.substr(0, type.find(';'))));
 }
+
+/// As web servers answer on a port of theirs for TLS, in a page or in plain text: Go's, nginx, Apache, Tomcat, Cheroot.
+/// What OTLP receivers say comes in another type, and may quote anything.
+bool speaks_of_tls(const Response& response, const Endpoint& endpoint) {
+  if (response.http_status != 400 || response.by_known_server || !is_plain(endpoint)) return false;
+  const std::string type = media_type(response);
+  return (type.empty() || type.starts_with("text/")) &&
+         holds(base::lower(response.body),
+               {"client sent an http request to an https server", "the plain http request was sent to https port",
+                "speaking plain http to an ssl-enabled server port", "this combination of host and port requires tls",
+                "the client sent a plain http request, but this server only speaks https"});
+}
+
+/// Of a server of gRPC that takes calls by HTTP/1.1 too. A status of gRPC alone says less: others send one along.
+bool is_answer_of_grpc(const Response& response) { return media_type(response).starts_with("application/grpc"); }
 
 Reason http_reason(long status) {
   switch (status) {
@@ -141,12 +158,6 @@ Outcome accepted(const otlp::PartialSuccess& partial, const Response& response, 
   else if (!partial.message.empty())
     outcome.message = with("the collector warns", partial.message);
   return outcome;
-}
-
-/// Without its parameters, in lower case.
-std::string media_type(const Response& response) {
-  const std::string_view type = response.content_type;
-  return base::lower(base::trim(type.substr(0, type.find(';'))));
 }
 
 /// A word such as "OK", and no page.
@@ -208,12 +219,11 @@ Outcome redirected(const Response& response, const Endpoint& endpoint) {
 
 Outcome http_outcome(const Response& response, const Endpoint& endpoint, OtlpProtocol protocol) {
   const long status = response.http_status;
+  if (is_answer_of_grpc(response)) return not_taken(Reason::protocol, "connection", wrong_protocol(endpoint, protocol));
   if (status >= 200 && status < 300)
     if (const auto success = success_of(response)) return accepted(*success, response, endpoint.signal);
   if (status >= 200 && status < 300) return not_otlp(response, endpoint);
   if (status >= 300 && status < 400) return redirected(response, endpoint);
-  if (!response.grpc_status.empty())
-    return not_taken(Reason::protocol, "connection", wrong_protocol(endpoint, protocol));
   if (speaks_of_tls(response, endpoint)) return wants_tls(endpoint);
   Outcome outcome{.kind = Kind::refused, .reason = http_reason(status), .cause = std::to_string(status)};
   const std::string detail = http_detail(response);

@@ -232,10 +232,11 @@ bool Transport::trusts_others(Transfer& transfer, int& code) {
   return begin_again(transfer);
 }
 
-// To whom asks by gRPC, a page of HTTP says nothing; and an answer is one though the connection broke behind it.
+// To whom asks by gRPC, a page of HTTP says nothing; and an answer is one though the connection broke behind it. To
+// whom asks by HTTP, a server of TLS may answer 400.
 bool Transport::is_answer(const Response& response) const {
   if (config_.protocol == OtlpProtocol::grpc) return is_of_grpc(response);
-  return response.curl_code == CURLE_OK;
+  return response.curl_code == CURLE_OK && response.http_status != 400;
 }
 
 std::optional<Transport::Settled> Transport::settle(void* handle, int code) {

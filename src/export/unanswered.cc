@@ -56,12 +56,25 @@ bool is_known_to_stand_there(const Response& response) {
   return response.http_status > 0 || response.curl_code == CURLE_HTTP2_STREAM;
 }
 
+/// A reset may come before libcurl has seen that the connection stood.
+bool was_reset_at_once(const Response& response) {
+  return response.curl_code == CURLE_COULDNT_CONNECT && response.connected;
+}
+
 /// Whether the connection ended before a server that is not known to be the right one had said anything that can be
 /// read. In which way it ends is chance: a reset, a write that fails, an end.
 bool was_cut_off(const Response& response) {
   static constexpr int ends[] = {CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE};
-  return !response.answered && !response.by_known_server &&
-         std::ranges::find(ends, response.curl_code) != std::end(ends);
+  const bool ended = std::ranges::find(ends, response.curl_code) != std::end(ends) || was_reset_at_once(response);
+  return ended && !response.answered && !response.by_known_server;
+}
+
+/// The same while TLS began.
+bool was_cut_off_from_tls(const Response& response, const Endpoint& endpoint) {
+  const bool is_broken = response.curl_code == CURLE_SSL_CONNECT_ERROR &&
+                         (response.error.starts_with("Recv failure") || response.error.starts_with("Send failure") ||
+                          response.error.find("SSL_ERROR_SYSCALL") != std::string::npos);
+  return !is_plain(endpoint) && !response.by_known_server && (is_broken || was_reset_at_once(response));
 }
 
 /// What such a server most likely is, by what servers of the other protocol, with and without TLS, do.
@@ -78,6 +91,7 @@ void explain_cut_off(Outcome& outcome, const Response& response, const Endpoint&
         "if it wants to see a certificate, OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and _CLIENT_KEY name one that it "
         "trusts");
   const bool got_nothing = response.curl_code == CURLE_GOT_NOTHING;
+  if (was_reset_at_once(response)) return;
   if (!is_plain(endpoint))
     outcome.reason = got_nothing ? Reason::protocol : Reason::tls;
   else if (grpc)  // to an alert of TLS, libcurl says that the stream was not closed
@@ -86,10 +100,22 @@ void explain_cut_off(Outcome& outcome, const Response& response, const Endpoint&
     outcome.reason = got_nothing ? Reason::tls : Reason::other;
 }
 
+void explain_cut_off_from_tls(Outcome& outcome, const Endpoint& endpoint) {
+  outcome.message = server_name(endpoint) + " ended the connection before TLS stood";
+  outcome.same_each_time = true;
+}
+
 /// The server's list of what it speaks over TLS holds nothing of ours.
 bool is_of_other_protocol(const Response& response) {
   return response.curl_code == CURLE_SSL_CONNECT_ERROR &&
          response.error.find("no application protocol") != std::string::npos;
+}
+
+/// What is said of a failure before what libcurl says of it.
+std::string what_failed(const Response& response, Reason reason) {
+  if (reason == Reason::tls_timeout) return "no answer to the beginning of TLS from ";
+  if (is_known_to_stand_there(response)) return "no whole answer from ";
+  return reason == Reason::timeout ? "no answer from " : "cannot reach ";
 }
 
 void explain_wrong_protocol(Outcome& outcome, const Endpoint& endpoint, OtlpProtocol protocol) {
@@ -124,30 +150,34 @@ Outcome unanswered(const Response& response, const Endpoint& endpoint, OtlpProto
                        std::to_string(response.request_bytes) + " bytes)"};
   Outcome outcome{.kind = Kind::retry,
                   .reason = reason_of(response, endpoint),
-                  .cause = response.curl_code == CURLE_OPERATION_TIMEDOUT ? "timeout" : "connection",
-                  .message = with((is_known_to_stand_there(response) ? "no whole answer from " : "cannot reach ") +
-                                      server_name(endpoint),
-                                  response.error)};
+                  .cause = response.curl_code == CURLE_OPERATION_TIMEDOUT ? "timeout" : "connection"};
+  outcome.message = with(what_failed(response, outcome.reason) + server_name(endpoint), response.error);
   if (is_of_other_protocol(response)) outcome.reason = Reason::protocol;
   outcome.same_each_time = outcome.reason == Reason::protocol || outcome.reason == Reason::tls;
   if (outcome.reason == Reason::protocol)
     explain_wrong_protocol(outcome, endpoint, protocol);
+  else if (was_cut_off_from_tls(response, endpoint))
+    explain_cut_off_from_tls(outcome, endpoint);
   else if (was_cut_off(response))
     explain_cut_off(outcome, response, endpoint, protocol);
-  if (outcome.reason == Reason::tls_timeout)
-    outcome.message = with("no answer to the beginning of TLS from " + server_name(endpoint), response.error);
   if (outcome.reason == Reason::tls_timeout ||
-      (outcome.reason == Reason::tls && response.curl_code == CURLE_SSL_CONNECT_ERROR))
+      (outcome.reason == Reason::tls && response.curl_code == CURLE_SSL_CONNECT_ERROR) ||
+      was_cut_off_from_tls(response, endpoint))
     outcome.message += "; if the collector takes connections without TLS, write http:// before the endpoint";
   if (response.curl_code == CURLE_SSL_CACERT_BADFILE)
     outcome.message += "; OTEL_EXPORTER_OTLP_CERTIFICATE must name a file of certificates (PEM) that can be read";
+  if (response.curl_code == CURLE_SSL_CERTPROBLEM)
+    outcome.message +=
+        "; OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY must name a certificate (PEM) and "
+        "the key that belongs to it";
   if (response.curl_code == CURLE_PEER_FAILED_VERIFICATION)
     outcome.message += "; OTEL_EXPORTER_OTLP_CERTIFICATE names the authorities to trust";
   return outcome;
 }
 
 bool is_of_proxy(const Response& response) {
-  return is_unreached_proxy(response) || is_refused_tunnel(response) || response.http_status == wants_credentials;
+  const bool is_refused = !response.proxy.empty() && response.http_status == wants_credentials;
+  return is_unreached_proxy(response) || is_refused_tunnel(response) || is_refused;
 }
 
 Outcome outcome_of_proxy(const Response& response, const Endpoint& endpoint) {

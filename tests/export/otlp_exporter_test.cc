@@ -36,7 +36,7 @@ TEST_P(HttpStatus, IsRetriedWhereTheSpecificationSaysSo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, HttpStatus,
-                         testing::Values(301, 400, 401, 403, 404, 408, 415, 429, 500, 501, 502, 503, 504));
+                         testing::Values(301, 400, 401, 403, 404, 407, 408, 415, 429, 500, 501, 502, 503, 504));
 
 // Contract: C5
 TEST(OtlpExporter, WaitsAsLongAsRetryAfterSays) {
@@ -391,6 +391,17 @@ TEST(OtlpExporter, NoCallWaitsForTheCollector) {
   (*exporter).flush();
   for (int i = 0; i < 10; ++i) (*exporter).poll();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 1s);
+}
+
+// Contract: C2, C5
+TEST(OtlpExporter, ShutdownDoesNotWaitForAnAttemptThatWouldComeTooLate) {
+  HttpPeer busy([](int, const HttpRequest&) { return answer(503, "", "Retry-After: 3600\r\n"); });
+  ExporterUnderTest exporter(http(busy));
+  exporter.take(spans_of("a", 0, 5), 5);
+  EXPECT_LT(exporter.drain(60s), 30s);
+  EXPECT_EQ(busy.requests().size(), 1u);
+  EXPECT_EQ((*exporter).counts().lost, (std::map<std::string, std::uint64_t>{{"503", 5}}));
+  EXPECT_EQ(exporter.said(), busy.url() + " answered 503\n");
 }
 
 // Contract: 3.deadline, C1, C2, C24

@@ -8,6 +8,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 
 namespace lens::exporting {
 namespace {
@@ -55,8 +56,14 @@ TEST(Outcome, RetryAfterIsSecondsOrADate) {
     response.retry_after = wrong;
     EXPECT_FALSE(of_http(response).retry_after) << wrong;
   }
-  response.retry_after = "99999999999999";
-  EXPECT_TRUE(of_http(response).retry_after);
+  for (const char* long_one : {"99999999999999", "99999999999999999999"}) {
+    response.retry_after = long_one;
+    EXPECT_GT(of_http(response).retry_after, std::chrono::hours(24)) << long_one;
+  }
+  for (const char* past : {"-7", "-99999999999999999999"}) {
+    response.retry_after = past;
+    EXPECT_EQ(of_http(response).retry_after, std::chrono::seconds(0)) << past;
+  }
 }
 
 TEST(Outcome, TheRefusalsReasonIsReadInEachForm) {
@@ -339,6 +346,45 @@ TEST(Outcome, AConnectionThatEndsAtOnceIsTheSameInWhateverWayItEnds) {
   }
 }
 
+// A reset is seen as one of these, as chance has it.
+// Contract: 7.wrong-protocol
+TEST(Outcome, AConnectionThatIsResetIsTheSameWheneverThatIsSeen) {
+  for (const bool tls : {false, true}) {
+    const Endpoint of_scheme{tls ? "https://c:1/v1/traces" : "http://c:1/v1/traces", {}};
+    for (const OtlpProtocol protocol : {OtlpProtocol::grpc, OtlpProtocol::http_protobuf}) {
+      Response at_once;
+      at_once.curl_code = CURLE_COULDNT_CONNECT;
+      at_once.connected = true;
+      at_once.error = "Connection reset by peer";
+      Response later = at_once;
+      later.curl_code = tls ? CURLE_SSL_CONNECT_ERROR : CURLE_RECV_ERROR;
+      later.error = "Recv failure: Connection reset by peer";
+      const Outcome outcome = outcome_of(at_once, of_scheme, protocol);
+      EXPECT_EQ(outcome.message, outcome_of(later, of_scheme, protocol).message);
+      EXPECT_TRUE(outcome.same_each_time);
+      EXPECT_EQ(outcome.reason, Outcome::Reason::connection);
+      EXPECT_THAT(outcome.message, HasSubstr("ended the connection"));
+      EXPECT_THAT(outcome.message, HasSubstr(tls ? "write http://" : "write https://"));
+    }
+  }
+  Response refused;
+  refused.curl_code = CURLE_COULDNT_CONNECT;
+  refused.error = "Connection refused";
+  EXPECT_EQ(of_http(refused).message, "cannot reach http://c:1: Connection refused");
+}
+
+TEST(Outcome, WhoTakesTheRequestAndDoesNotAnswerIsNotCalledUnreachable) {
+  Response response;
+  response.curl_code = CURLE_OPERATION_TIMEDOUT;
+  response.error = "Operation timed out";
+  EXPECT_EQ(of_http(response).message, "cannot reach http://c:1: Operation timed out");
+  response.connected = response.begun = true;
+  EXPECT_EQ(of_http(response).message, "no answer from http://c:1: Operation timed out");
+  EXPECT_EQ(of_grpc(response).message, "no answer from http://c:1: Operation timed out");
+  response.http_status = 200;
+  EXPECT_EQ(of_http(response).message, "no whole answer from http://c:1: Operation timed out");
+}
+
 // Contract: 7.wrong-protocol
 TEST(Outcome, AnAnswerOfHttpIsNoGrpcAndLosesNothing) {
   for (const int major : {1, 2})
@@ -380,16 +426,78 @@ TEST(Outcome, ARefusalByGatewaysOfGrpcCountsThoughTheStreamEndedWithinTheRequest
 
 // Contract: 7.wrong-protocol
 TEST(Outcome, PlainHttpToAPortOfTlsIsNamedAndLosesNothing) {
-  for (const char* body : {"Client sent an HTTP request to an HTTPS server.\n",
-                           "<html>The plain HTTP request was sent to HTTPS port</html>"}) {
+  for (const auto& [type, body] :
+       {std::pair{"", "Client sent an HTTP request to an HTTPS server.\n"},
+        {"text/html", "<html>The plain HTTP request was sent to HTTPS port</html>"},
+        {"text/html; charset=iso-8859-1", "Reason: You're speaking plain HTTP to an SSL-enabled server port.<br />"},
+        {"text/plain;charset=UTF-8", "Bad Request\r\nThis combination of host and port requires TLS.\r\n"},
+        {"text/plain",
+         "The client sent a plain HTTP request, but this server only speaks HTTPS on this "
+         "port."}}) {
     Response response = http(400);
+    response.content_type = type;
     response.body = body;
     for (const Outcome& outcome : {of_http(response), of_grpc(response)}) {
-      EXPECT_EQ(outcome.kind, Kind::retry);
-      EXPECT_EQ(outcome.reason, Outcome::Reason::tls);
+      EXPECT_EQ(outcome.kind, Kind::retry) << body;
+      EXPECT_EQ(outcome.reason, Outcome::Reason::tls) << body;
       EXPECT_THAT(outcome.message, HasSubstr("write https://"));
     }
+    response.by_known_server = true;
+    EXPECT_EQ(of_http(response).kind, Kind::refused) << "it is known to speak without TLS: " << body;
   }
+}
+
+// Contract: 7.http-retry
+TEST(Outcome, ARefusalThatSpeaksOfHttpsIsARefusal) {
+  for (const auto& [type, body] :
+       {std::pair{"text/plain", "invalid span; see https://docs.vendor.example/errors"},
+        {"application/json", R"({"code":3,"message":"bad url.full https://x"})"},
+        {"application/json", R"({"code":3,"message":"Client sent an HTTP request to an HTTPS server."})"},
+        {"text/html", "<a href=\"https://vendor.example\">why</a>"}}) {
+    Response response = http(400);
+    response.content_type = type;
+    response.body = body;
+    EXPECT_EQ(of_http(response).kind, Kind::refused) << body;
+    EXPECT_EQ(of_http(response).cause, "400");
+    response.http_major = 2;
+    EXPECT_EQ(of_grpc(response).kind, Kind::refused) << body;
+  }
+}
+
+// Contract: 7.http-retry
+TEST(Outcome, AStatusOfGrpcBesideOneOfHttpChangesNothing) {
+  for (const long status : {200L, 400L, 401L, 404L, 500L, 503L}) {
+    const Outcome without = of_http(http(status));
+    Response with = http(status);
+    with.grpc_status = "3";
+    EXPECT_EQ(of_http(with).kind, without.kind) << status;
+    EXPECT_EQ(of_http(with).message, without.message);
+  }
+}
+
+// As servers of gRPC answer that take HTTP/1.1 too.
+// Contract: 7.wrong-protocol
+TEST(Outcome, AnAnswerOfGrpcIsNoneOfHttpAndLosesNothing) {
+  for (const long status : {200L, 400L, 415L}) {
+    Response response = http(status);
+    response.content_type = "application/grpc";
+    response.grpc_status = "12";
+    EXPECT_EQ(of_http(response).kind, Kind::retry) << status;
+    EXPECT_EQ(of_http(response).reason, Outcome::Reason::protocol);
+    EXPECT_THAT(of_http(response).message, HasSubstr("OTEL_EXPORTER_OTLP_PROTOCOL=grpc"));
+  }
+}
+
+// Contract: 7.proxy
+TEST(Outcome, ARefusalInAProxysWordsIsTheServersWhereThereIsNoProxy) {
+  Response response = http(407);
+  EXPECT_EQ(of_http(response).kind, Kind::refused);
+  EXPECT_EQ(of_http(response).message, "http://c:1/v1/traces answered 407");
+  response.http_major = 2;
+  EXPECT_EQ(of_grpc(response).kind, Kind::refused);
+  response.proxy = {"http://p:3128", "http_proxy"};
+  EXPECT_EQ(of_http(response).kind, Kind::retry);
+  EXPECT_THAT(of_http(response).message, HasSubstr("the proxy http://p:3128 (http_proxy) refused a request"));
 }
 
 // Contract: 7.proxy

@@ -109,6 +109,20 @@ TEST_F(Tls, ShowsTheClientsCertificate) {
 }
 
 // Contract: 7.tls
+TEST_F(Tls, AKeyThatDoesNotBelongToTheClientsCertificateIsNamed) {
+  GrpcPeer peer(accept_all_calls, server(true));
+  auto options = Tls::options("https://", peer);
+  options.otlp.certificate = certificates_.path("ca.pem");
+  options.otlp.client_certificate = certificates_.path("client.pem");
+  options.otlp.client_key = certificates_.path("server.key");
+  ExporterUnderTest exporter(options);
+  exporter.take(spans_of("a", 0, 1), 1);
+  ASSERT_TRUE(exporter.until([&] { return !exporter.said().empty(); }));
+  EXPECT_THAT(exporter.said(), HasSubstr("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE"));
+  EXPECT_THAT(exporter.said(), HasSubstr("OTEL_EXPORTER_OTLP_CLIENT_KEY"));
+}
+
+// Contract: 7.tls
 TEST_F(Tls, OfHttpTrustsAndShowsWhatItIsToldTo) {
   HttpPeer peer([](int, const HttpRequest&) { return answer(200); });
   const TlsFront front(
@@ -149,6 +163,21 @@ TEST_F(Tls, APlainPortIsNamedAsSuch) {
     for (const OtlpProtocol protocol : protocols)
       expect_one_warning_and_no_loss(options_for(protocol, "https://127.0.0.1:" + std::to_string(port)),
                                      "write http://");
+}
+
+// In whatever moment that is seen.
+// Contract: 7.wrong-protocol
+TEST_F(Tls, APortThatResetsEachConnectionIsOneWarning) {
+  const LoopbackServer resetting([](int client, int number, const std::atomic<bool>&) {
+    char hello[1];
+    if (number % 2 == 1) static_cast<void>(recv(client, hello, sizeof hello, 0));
+    reset_connection(client);
+  });
+  const std::string port = std::to_string(resetting.port());
+  for (const OtlpProtocol protocol : protocols) {
+    expect_one_warning_and_no_loss(options_for(protocol, "http://127.0.0.1:" + port), "write https://");
+    expect_one_warning_and_no_loss(options_for(protocol, "https://127.0.0.1:" + port), "write http://");
+  }
 }
 
 // Contract: 7.wrong-protocol
