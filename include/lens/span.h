@@ -106,7 +106,8 @@ constexpr std::optional<std::int64_t> iteration_of(const Known&... attributes) n
 /// kept decides whether this one is.
 LENS_API void enter_watched(const Group& group, Position position, std::optional<std::int64_t> iteration) noexcept;
 /// The same for a span that is no scope.
-LENS_API bool keeps_watched(const Group& group, Position position, std::optional<std::int64_t> iteration) noexcept;
+LENS_API bool keeps_watched(const Group& group, Position position, const SpanOptions& options,
+                            std::optional<std::int64_t> iteration) noexcept;
 
 /// Items as one, for code that does not know their types. Borrows them.
 struct ItemsView {

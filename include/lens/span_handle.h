@@ -87,7 +87,7 @@ class [[nodiscard]] SpanHandle : public SpanOperations<SpanHandle> {
     span_ = started.context;
     position_ = started.position;
     if (state == detail::GroupState::watched &&
-        !detail::keeps_watched(group, position_, detail::iteration_of(attributes...)))
+        !detail::keeps_watched(group, position_, options, detail::iteration_of(attributes...)))
       span_.flags &= static_cast<std::uint8_t>(~SpanContext::sampled);
   }
 

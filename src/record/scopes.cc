@@ -98,8 +98,8 @@ void notice_ends_elsewhere() noexcept {
 }
 
 /// Saves the current trace before the scope at `position` changes it. False: no memory.
-bool save_trace(Position position, const SpanContext& activated) noexcept try {
-  thread_block->changes.push_back({position, thread_state.trace, activated});
+bool save_trace(Position position, const SpanContext& activated, bool has_given_parent) noexcept try {
+  thread_block->changes.push_back({position, thread_state.trace, activated, has_given_parent});
   return true;
 } catch (const std::bad_alloc&) {
   return false;
@@ -213,7 +213,7 @@ Position begin_scope_with(Name name, const SpanOptions& options, const ItemsView
   thread.limit -= end_record_bytes;
   exceptions = thread.exceptions->uncaught;
   const bool is_outermost = thread.is_outside();
-  if ((options.root || options.parent) && save_trace(position, {})) {
+  if ((options.root || options.parent) && save_trace(position, {}, !options.root)) {
     enter_trace(options.root ? own_trace(position) : options.parent);
   } else if (is_outermost) {
     thread.trace.root = position;
@@ -252,7 +252,7 @@ Activated activate(const SpanContext& context) noexcept {
       !make_room_for_detail(bytes + end_record_bytes, false))
     return {};
   const Activated activated{thread.position(), thread.current};
-  if (!save_trace(activated.position, context)) return {};
+  if (!save_trace(activated.position, context, true)) return {};
   append(thread, activated.position, bytes, RecordHeader::form_of(bytes, RecordKind::activate), 0, now_ticks(thread),
          item);
   thread.limit -= end_record_bytes;
@@ -309,16 +309,21 @@ bool is_in_step() noexcept {
 }  // namespace
 
 namespace {
+// Under a context that another thread may have handed over, and under no root since.
+bool is_under_given_parent() noexcept {
+  return thread_block && !thread_block->changes.empty() && thread_block->changes.back().has_given_parent;
+}
+
 // The outermost step decides, by a change of the trace's flags: what nests in it inherits them, here and in the
-// pipeline.
+// pipeline. A span without a number whose parent was given is part of that parent's step, on whatever thread that is.
 void enter_step(Position position, std::optional<std::int64_t> iteration) noexcept {
-  if (is_in_step()) return;
+  if (is_in_step() || (!iteration && is_under_given_parent())) return;
   const bool kept = keeps_step(iteration);
   if (position == 0) return;
   ThreadBlock& block = *thread_block;
   const SpanContext context = context_of(position);
   const bool has_changed = !block.changes.empty() && block.changes.back().position == position;
-  if (!has_changed && !save_trace(position, {})) return;
+  if (!has_changed && !save_trace(position, {}, false)) return;
   block.step = position;
   set_current(thread_state, block, position);
   if (kept) return;
@@ -326,8 +331,10 @@ void enter_step(Position position, std::optional<std::int64_t> iteration) noexce
   enter_trace(unsampled(context));
 }
 
-bool keeps_started_step(Position position, std::optional<std::int64_t> iteration) noexcept {
-  if (is_in_step()) return true;  // as the step that it is in
+bool keeps_started_step(Position position, const SpanOptions& options,
+                        std::optional<std::int64_t> iteration) noexcept {
+  const bool is_given = !options.root && (options.parent || is_under_given_parent());
+  if (is_in_step() || (!iteration && is_given)) return true;  // as the step that it is in
   if (keeps_step(iteration)) return true;
   if (position != 0) append_about(position, RecordKind::unsampled, std::uint32_t(position), true);
   return false;
@@ -338,8 +345,9 @@ void enter_watched(const Group& group, Position position, std::optional<std::int
   if (GroupRegistry::instance().note_span(group)) enter_step(position, iteration);
 }
 
-bool keeps_watched(const Group& group, Position position, std::optional<std::int64_t> iteration) noexcept {
-  return !GroupRegistry::instance().note_span(group) || keeps_started_step(position, iteration);
+bool keeps_watched(const Group& group, Position position, const SpanOptions& options,
+                   std::optional<std::int64_t> iteration) noexcept {
+  return !GroupRegistry::instance().note_span(group) || keeps_started_step(position, options, iteration);
 }
 
 bool make_room_about(Position position, std::uint64_t bytes, RecordKind kind) noexcept {

@@ -15,6 +15,7 @@ struct TraceChange {
   detail::Position position;
   detail::TraceState before;
   SpanContext activated;  // the span that an activation stands for; none when the scope is a span of its own
+  bool has_given_parent;  // not the scope around it: an activation, or a span whose options name one
 };
 
 /// What a thread needs besides detail::ThreadState. Allocated with its ring.

@@ -98,6 +98,39 @@ TEST(EveryNthStep, WithoutANumberIsCounted) {
   EXPECT_EQ(trace.spans[1].at<std::int64_t>("index"), 8);
 }
 
+// Contract: 2.every-n-steps
+TEST(EveryNthStep, IsKeptWholeWithTheSpansOfItsGroupOnOtherThreads) {
+  const RecordedTrace trace = record_every(3, [] {
+    for (int iteration = 1; iteration <= 6; ++iteration) {
+      auto step = managed_span(SpanGroup::step, "step", "iteration"_a = iteration);
+      const SpanContext context = step.context();
+      std::thread(with_current_context([] {
+        auto worker = managed_span(SpanGroup::step, "worker");
+        auto below = managed_span(SpanGroup::optimizer, "below");
+        auto handle = start_span(SpanGroup::step, "handle");
+      })).join();
+      std::thread([&] {
+        auto child = managed_span(SpanGroup::step, "child", {.parent = context});
+        auto handle = start_span(SpanGroup::step, "handle of parent", {.parent = context});
+      }).join();
+    }
+  });
+  EXPECT_EQ(trace.names(),
+            "below below child child handle handle handle of parent handle of parent step step worker worker");
+}
+
+// Contract: 2.every-n-steps
+TEST(EveryNthStep, WithoutANumberIsCountedOnAThreadThatWasGivenAContextOnceItHasARootOfItsOwn) {
+  const RecordedTrace trace = record_every(2, [] {
+    auto job = managed_span(SpanGroup::job, "job");
+    std::thread(with_current_context([] {
+      auto root = managed_span(SpanGroup::job, "root", {.root = true});
+      for (int i = 0; i < 4; ++i) auto step = managed_span(SpanGroup::step, "step");
+    })).join();
+  });
+  EXPECT_EQ(trace.names(), "job root step step");
+}
+
 TEST(EveryNthStep, HoldsForWhateverKindOfSpanTheStepIs) {
   const RecordedTrace trace = record_every(2, [] {
     for (int iteration = 1; iteration <= 4; ++iteration) {
