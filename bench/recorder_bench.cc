@@ -98,7 +98,9 @@ void span_nested(benchmark::State& state) {
   benchmark::RegisterBenchmark("disabled/attributes:3", disabled_with_attributes);
   benchmark::RegisterBenchmark("span/attributes:0", span_without);
   benchmark::RegisterBenchmark("span/attributes:3", span_with_three);
+  benchmark::RegisterBenchmark("floor", floor_of_recording)->Threads(2);
   benchmark::RegisterBenchmark("span/attributes:0", span_without)->Threads(2);
+  benchmark::RegisterBenchmark("span/attributes:3", span_with_three)->Threads(2);
   benchmark::RegisterBenchmark("span/reader", span_with_reader);
   benchmark::RegisterBenchmark("span/text_name", span_with_text_name);
   benchmark::RegisterBenchmark("span/nested", span_nested)->ArgName("depth")->Arg(1)->Arg(8)->Arg(64);

@@ -125,7 +125,9 @@ struct Config {
   /// - blanks around a text; a redacted key that holds a comma or is `none`; a negative time, which set-up refuses;
   /// - the types of resource attributes, which come back as text;
   /// - endpoints that differ between the signals, which come back as the URLs that they stand for.
-  LENS_API std::vector<std::pair<std::string, std::string>> to_env(const EnvOptions& options = {}) const;
+  LENS_API std::vector<std::pair<std::string, std::string>> to_env(const EnvOptions& options) const;
+  /// For a worker that reads the prefixes of this configuration.
+  LENS_API std::vector<std::pair<std::string, std::string>> to_env() const;
 
   /// What `span_groups` means in `vocabulary`. Throws std::invalid_argument that lists the valid words.
   LENS_API GroupSet resolved_span_groups() const;
@@ -160,6 +162,7 @@ struct Config {
 
   // Not in the environment.
   std::string prefix = "NEMO_LENS";  ///< that from_env was given: messages name variables by it
+  std::string fallback_prefix = {};  ///< the same
   std::reference_wrapper<const Vocabulary> vocabulary = SpanGroup::vocabulary();
   /// What the launcher said in TRACEPARENT, TRACESTATE and BAGGAGE. The span is the parent of all spans of this process
   /// that have no other; the rest is sent on by `inject`.
@@ -167,8 +170,8 @@ struct Config {
   ExportStrategy custom_strategy = {};                ///< instead of the named one; asked for this rank alone
   std::chrono::milliseconds shutdown_timeout{5'000};  ///< bounds the whole shutdown
   /// Receives one line of text for each warning and background failure, on any thread. When empty, what set-up and
-  /// shutdown have to say (a mistyped variable, spans that were lost) goes to standard error, and what fails in between
-  /// is only counted.
+  /// shutdown have to say (a mistyped variable, spans that were lost) goes to standard error, of what set-up says that
+  /// of rank 0 alone; so does a source of trace contexts that has none. What fails in between is only counted.
   std::function<void(std::string_view)> on_error = {};
   /// String values under these keys become "[REDACTED]", in any case; password, token, secret and key also as the
   /// last part of a key after `.` or `_`.

@@ -13,6 +13,7 @@
 
 #include "lens/version.h"
 #include "src/base/text.h"
+#include "src/base/unshared.h"
 
 namespace lens::exporting {
 namespace {
@@ -25,12 +26,15 @@ constexpr long upload_buffer_bytes = 16 << 10;  // of each transfer under way: a
 
 int open_socket(void* sockets, curlsocktype, curl_sockaddr* address) {
   const int opened = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-  if (opened >= 0) static_cast<std::vector<int>*>(sockets)->push_back(opened);
+  if (opened < 0) return opened;
+  static_cast<std::vector<int>*>(sockets)->push_back(opened);
+  base::unshare_with_children(opened);
   return opened;
 }
 
 int close_socket(void* sockets, curl_socket_t closed) {
   std::erase(*static_cast<std::vector<int>*>(sockets), closed);
+  base::forget_unshared(closed);
   return close(closed);
 }
 

@@ -161,6 +161,10 @@ std::unique_ptr<RingFile> RingFile::create(const RingFileOptions& options, std::
 
 RingFile::RingFile(int file, std::byte* base, std::string path) noexcept
     : file_(file), base_(base), path_(std::move(path)) {
+  struct stat made {};
+  if (file_ >= 0) fstat(file_, &made);
+  device_ = made.st_dev;
+  inode_ = made.st_ino;
   FileHeader& header = *new (base_) FileHeader{};
   header.version = layout_version;
   header.header_bytes = sizeof(FileHeader);
@@ -194,11 +198,11 @@ RingHeader& RingFile::ring(std::uint32_t number) const noexcept {
 }
 
 void RingFile::reserve_log_batches() noexcept {
-  has_log_batches_ = has_log_batches_ || reserve(file_, log_batch_offset, log_batches_bytes);
+  has_log_batches_ = has_log_batches_ || reserve_more(log_batch_offset, log_batches_bytes);
 }
 
 void RingFile::add_trace_state(const TraceId& trace, std::string_view state) noexcept {
-  has_trace_states_ = has_trace_states_ || reserve(file_, trace_states_offset, trace_states_bytes);
+  has_trace_states_ = has_trace_states_ || reserve_more(trace_states_offset, trace_states_bytes);
   if (!has_trace_states_ || state.size() > sizeof StoredTraceState::text) {
     header().trace_states_lost.fetch_add(1, std::memory_order_relaxed);
     return;
@@ -214,12 +218,21 @@ void RingFile::add_trace_state(const TraceId& trace, std::string_view state) noe
   oldest.number.store(++trace_states_added_, std::memory_order_release);
 }
 
+// A program that closes descriptors which it has not opened may have given this one's number to a file of its own.
+bool RingFile::reserve_more(std::uint64_t from, std::uint64_t bytes) const noexcept {
+  if (file_ < 0) return true;
+  struct stat now;
+  if (fstat(file_, &now) == 0 && now.st_dev == device_ && now.st_ino == inode_) return reserve(file_, from, bytes);
+  errno = EBADF;
+  return false;
+}
+
 bool RingFile::make_ring(std::uint32_t number) noexcept {
   const std::uint64_t data_bytes = ring_bytes(number);
   const std::uint64_t open_offset = header().file_bytes.load(std::memory_order_relaxed);
   const std::uint64_t data_offset = open_offset + 2 * open_room;
-  if (!reserve(file_, open_offset, first_open_bytes) || !reserve(file_, open_offset + open_room, first_open_bytes) ||
-      !reserve(file_, data_offset, data_bytes))
+  if (!reserve_more(open_offset, first_open_bytes) || !reserve_more(open_offset + open_room, first_open_bytes) ||
+      !reserve_more(data_offset, data_bytes))
     return false;
   std::byte* open = map(file_, open_offset, 2 * open_room);
   std::byte* data = open ? map_twice(file_, data_offset, data_bytes) : nullptr;
@@ -253,7 +266,7 @@ std::span<std::byte> RingFile::reserve_open(std::uint32_t number, std::uint64_t 
     std::uint64_t left = most_grown > open_grown_ ? most_grown - open_grown_ : 0;
     if (open_reserved_[number][1 - list] <= reserved) left /= 2;
     const std::uint64_t more = std::min(wanted - reserved, left / page_bytes * page_bytes);
-    if (more == 0 || !reserve(file_, begin + reserved, more)) return {mapped, reserved};
+    if (more == 0 || !reserve_more(begin + reserved, more)) return {mapped, reserved};
     open_grown_ += more;
     reserved += more;
   } else if (wanted * much_longer <= reserved && give_back(mapped + wanted, reserved - wanted)) {

@@ -78,8 +78,11 @@ class RingFile {
 
  private:
   RingFile(int file, std::byte* base, std::string path) noexcept;
+  bool reserve_more(std::uint64_t from, std::uint64_t bytes) const noexcept;
 
-  int file_;  // -1: private memory
+  int file_;        // -1: private memory
+  dev_t device_{};  // these tell it from another that got its number
+  ino_t inode_{};
   std::byte* base_;
   std::byte* data_[max_rings + 1] = {};
   std::byte* open_[max_rings + 1] = {};                 // two lists of `open_room` bytes

@@ -331,8 +331,7 @@ void enter_step(Position position, std::optional<std::int64_t> iteration) noexce
   enter_trace(unsampled(context));
 }
 
-bool keeps_started_step(Position position, const SpanOptions& options,
-                        std::optional<std::int64_t> iteration) noexcept {
+bool keeps_started_step(Position position, const SpanOptions& options, std::optional<std::int64_t> iteration) noexcept {
   const bool is_given = !options.root && (options.parent || is_under_given_parent());
   if (is_in_step() || (!iteration && is_given)) return true;  // as the step that it is in
   if (keeps_step(iteration)) return true;

@@ -125,6 +125,7 @@ Config Config::from_env(const EnvOptions& options) {
   Config config;
   config.vocabulary = options.vocabulary;
   config.prefix = options.prefix;
+  config.fallback_prefix = options.fallback_prefix;
   const std::vector<std::string> prefixes = setup::prefixes_of(options);
   for (const Variable& variable : setup::variables()) apply(config, variable, prefixes);
   apply_standard_exporters(config, prefixes);

@@ -73,4 +73,11 @@ std::vector<std::pair<std::string, std::string>> Config::to_env(const EnvOptions
   return variables;
 }
 
+std::vector<std::pair<std::string, std::string>> Config::to_env() const {
+  EnvOptions options;
+  options.prefix = prefix;
+  options.fallback_prefix = fallback_prefix;
+  return to_env(options);
+}
+
 }  // namespace lens

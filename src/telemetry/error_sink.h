@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace lens::telemetry {
 
@@ -21,6 +22,13 @@ inline ErrorSink announcing(const ErrorSink& on_error) {
   if (on_error) return on_error;
   return
       [](std::string_view line) { std::fprintf(stderr, "lens: %.*s\n", static_cast<int>(line.size()), line.data()); };
+}
+
+/// What set-up warns of is the same on thousands of ranks: without `on_error`, that of rank 0 is enough.
+inline void tell_warnings(const std::vector<std::string>& warnings, const ErrorSink& on_error, int rank) {
+  if (!on_error && rank != 0) return;
+  const ErrorSink announce = announcing(on_error);
+  for (const std::string& warning : warnings) announce(warning);
 }
 
 inline ErrorSink rate_limited(ErrorSink sink) {

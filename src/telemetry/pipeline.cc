@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "src/base/thread.h"
+#include "src/base/unshared.h"
 #include "src/model/group_registry.h"
 #include "src/record/clock.h"
 #include "src/record/names.h"
@@ -88,14 +89,26 @@ Pipeline::Pipeline(Options options, std::unique_ptr<exporting::Exporter> exporte
   record::take_source_without_context();
   file_.publish_export_failure(0, {});
   count();
+  if (wake_ >= 0) base::unshare_with_children(wake_);
   BlockSignals inherited_by_the_thread;
-  thread_ = std::thread([this] { run(); });
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    close_wake();
+    throw std::runtime_error(std::string("no thread can be started for telemetry: ") + error.what());
+  }
   pthread_setname_np(thread_.native_handle(), "lens-pipeline");
 }
 
 Pipeline::~Pipeline() {
   if (thread_.joinable()) thread_.join();
-  if (wake_ >= 0) close(wake_);
+  close_wake();
+}
+
+void Pipeline::close_wake() noexcept {
+  if (wake_ < 0) return;
+  base::forget_unshared(wake_);
+  close(wake_);
 }
 
 std::uint64_t Pipeline::request_flush() noexcept {
@@ -359,7 +372,7 @@ void Pipeline::say_full_rings(std::uint64_t drops) {
 
 void Pipeline::say_source_without_context(int source) {
   said_source_without_context_ = true;
-  on_error_("rank " + std::to_string(source) +
+  announce_("rank " + std::to_string(source) +
             ", the source of broadcast_trace_context, had no context to give, so that nothing links to it: it does not "
             "export, or was outside of any span; find_exporting_rank finds a source that exports");
 }

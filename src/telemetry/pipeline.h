@@ -72,6 +72,7 @@ class Pipeline : private assemble::SpanSink {
   bool is_flushed() const;
   void finish();
   void wait();
+  void close_wake() noexcept;
   void wake() noexcept;
   void count();
   void tell_export_failure();

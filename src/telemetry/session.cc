@@ -12,6 +12,7 @@
 #include "lens/time_limit.h"
 #include "lens/version.h"
 #include "src/base/text.h"
+#include "src/base/unshared.h"
 #include "src/export/console_exporter.h"
 #include "src/export/file_exporter.h"
 #include "src/export/otlp_exporter.h"
@@ -194,7 +195,7 @@ Session::Session(const setup::Plan& plan, const Config& config) : plan_(plan), c
   for (std::string* directory : {&plan_.file_dir, &plan_.spool_dir, &config_.shm_dir})
     if (!directory->empty()) *directory = absolute(*directory);
   const auto announce = telemetry::announcing(config_.on_error);
-  for (const std::string& warning : plan_.warnings) announce(warning);
+  telemetry::tell_warnings(plan_.warnings, config_.on_error, plan_.rank.rank);
   if (!plan_.records_spans && !plan_.records_logs) return;
   if (is_still_stuck()) {
     plan_.exports = plan_.records_spans = plan_.records_logs = false;
@@ -203,7 +204,13 @@ Session::Session(const setup::Plan& plan, const Config& config) : plan_(plan), c
         "recorded now would be taken for its own");
     return;
   }
-  start();
+  try {
+    start();
+  } catch (...) {
+    record::Recorder::instance().stop();
+    record::Recorder::instance().close_file();
+    throw;
+  }
   detail::GroupRegistry::instance().open(plan_.groups, config_.sample_every_n_steps > 1);
 }
 
@@ -291,6 +298,7 @@ std::string Session::fit_resource(record::RecorderOptions& recording) const {
 
 void Session::forget_pipeline() noexcept {
   static_cast<void>(pipeline_.release());
+  base::close_unshared();
   stuck.store(nullptr, std::memory_order_relaxed);
 }
 

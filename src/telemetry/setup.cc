@@ -91,8 +91,12 @@ void leave_in_order() {
   std::abort();
 }
 
-void watch_for_the_end() {
+void remove_file_at_exit() {
   if (!active().exit_registered) active().exit_registered = std::atexit(leave_in_order) == 0;
+}
+
+void watch_for_the_end() {
+  remove_file_at_exit();
   if (std::get_terminate() != flush_and_terminate)
     active().previous_terminate = std::set_terminate(flush_and_terminate);
 }
@@ -104,9 +108,18 @@ void stop_watching() noexcept {
 }  // namespace
 
 namespace {
+
 void set_propagation(const Config& config) {
   record::set_process_propagation(setup::propagators_of(config.standard), config.started_in);
 }
+
+std::shared_ptr<Session> make_session(const setup::Plan& plan, const Config& config) try {
+  return std::make_shared<Session>(plan, config);
+} catch (...) {
+  if (record::Recorder::instance().file()) remove_file_at_exit();
+  throw;
+}
+
 }  // namespace
 
 TelemetryHandle setup_telemetry(const Config& config, const Rank& rank, const ResourceAttributes& attributes) {
@@ -114,8 +127,7 @@ TelemetryHandle setup_telemetry(const Config& config, const Rank& rank, const Re
   TelemetryHandle handle;
   if (!config.enabled || config.standard.sdk_disabled) {
     // A mistyped variable may be why it is disabled.
-    const auto announce = telemetry::announcing(config.on_error);
-    for (const std::string& warning : plan.warnings) announce(warning);
+    telemetry::tell_warnings(plan.warnings, config.on_error, plan.rank.rank);
     std::lock_guard lock(active().mutex);
     if (!active().session.lock()) set_propagation(config);  // what comes from others is sent on all the same
     return handle;
@@ -127,7 +139,7 @@ TelemetryHandle setup_telemetry(const Config& config, const Rank& rank, const Re
     running->shutdown({});
   }
   set_propagation(config);
-  auto session = std::make_shared<Session>(plan, config);
+  auto session = make_session(plan, config);
   setup::remember_run_id(plan.run_id);
   active().session = session;
   if (session->is_exporting()) {

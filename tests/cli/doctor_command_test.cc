@@ -2,7 +2,6 @@
 // `lens doctor` in environments that are right and wrong, and on traces.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/prctl.h>
 
 #include <set>
 
@@ -11,7 +10,7 @@
 #include "tests/cli/examination.h"
 #include "tests/cli/standing_ranks.h"
 #include "tests/cli/trace_to_send.h"
-#include "tests/support/refused_locks.h"
+#include "tests/support/refused_calls.h"
 
 namespace lens::tests {
 namespace {
@@ -248,7 +247,7 @@ TEST_F(DoctorCommand, finds_a_spool_that_holds_too_little_and_one_that_nobody_ha
 
 // As Lustre's mounts without locks answer it, the kernel does here.
 TEST_F(DoctorCommand, finds_a_spool_without_locks) {
-  if (prctl(PR_GET_SECCOMP) < 0) GTEST_SKIP() << "this kernel filters no system calls";
+  if (!can_refuse_calls()) GTEST_SKIP() << "this kernel filters no system calls";
   environment.set("NEMO_LENS_SPOOL_DIR", (directory.path() / "spool").c_str());
   EXPECT_THAT(problems(examine()), Not(HasSubstr("no locks")));
   const json examination = examine({"--offline"}, refuse_locks);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exporter that telemetry has unless it is told otherwise, from set-up to shutdown.
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
+#include <sys/socket.h>
 
 #include <deque>
+#include <filesystem>
 #include <set>
 
 #include "lens/lens.h"
@@ -220,6 +223,37 @@ TEST_F(DefaultExporter, BatchesGrowWhileTheCollectorKeepsFourWaiting) {
   std::size_t largest = 0;
   for (const HttpRequest& request : peer.requests()) largest = std::max(largest, spans_in(request.body).size());
   EXPECT_GE(largest, 1000u);
+}
+
+/// Of this process, to that port.
+int connections_to(int port) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    sockaddr_in peer{};
+    socklen_t bytes = sizeof peer;
+    const int file = std::stoi(entry.path().filename());
+    if (getpeername(file, reinterpret_cast<sockaddr*>(&peer), &bytes) == 0 && ntohs(peer.sin_port) == port) ++count;
+  }
+  return count;
+}
+
+// Contract: C10
+TEST_F(DefaultExporter, AForkedChildKeepsNoConnectionOfItsParentsOpen) {
+  HttpPeer peer(accept_all);
+  config_.standard.otlp_traces.endpoint = peer.url();
+  auto telemetry = setup_telemetry(config_, Rank{});
+  record(1);
+  EXPECT_TRUE(telemetry.force_flush());
+  EXPECT_EQ(connections_to(peer.port()), 1);
+  Child child([&] {
+    const int kept = connections_to(peer.port());
+    _exit(kept);  // without what the parent would do at its end
+  });
+  EXPECT_EQ(child.wait(), 0);
+  EXPECT_EQ(connections_to(peer.port()), 1);
+  record(1);
+  EXPECT_TRUE(telemetry.force_flush());
+  EXPECT_EQ(peer.connections(), 1) << "the parent goes on by its own";
 }
 
 // Contract: C10, C3

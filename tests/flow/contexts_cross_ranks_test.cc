@@ -63,9 +63,8 @@ TEST(ContextSource, IsTheFirstRankThatExports) {
   }
 }
 
-/// All ranks' broadcasts but the first rank's, whose own span is there or not: what this process is told of them.
-std::vector<std::string> told_of_source(bool has_span) {
-  std::vector<std::string> told;
+/// Of a source that has a span or none, with what configures the process that it is in.
+void broadcast_from_source(bool has_span, const std::function<void(Config&)>& configure) {
   record(
       [&] {
         World world(2);
@@ -80,7 +79,14 @@ std::vector<std::string> told_of_source(bool has_span) {
         });
         broadcast(1);
       },
-      [&](Config& config) { config.on_error = [&told](std::string_view line) { told.emplace_back(line); }; });
+      configure);
+}
+
+/// What this process is told of the source.
+std::vector<std::string> told_of_source(bool has_span) {
+  std::vector<std::string> told;
+  broadcast_from_source(
+      has_span, [&](Config& config) { config.on_error = [&told](std::string_view line) { told.emplace_back(line); }; });
   return told;
 }
 
@@ -92,6 +98,9 @@ TEST(ContextSource, WithoutAContextIsToldOnce) {
   EXPECT_NE(told[0].find("rank 0, the source of broadcast_trace_context, had no context to give"), std::string::npos)
       << told[0];
   EXPECT_NE(told[0].find("find_exporting_rank"), std::string::npos) << told[0];
+  testing::internal::CaptureStderr();
+  broadcast_from_source(false, [](Config& config) { config.on_error = {}; });
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "lens: " + told[0] + "\n");
 }
 
 // Contract: 5.linked

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/record/ring_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -51,6 +53,30 @@ TEST(RingFile, HasTheSizeThatItSaysBeforeThereIsARing) {
   const auto file = RingFile::create({directory.path() / "rings", "test.ring"}, problem);
   ASSERT_TRUE(file) << problem;
   EXPECT_EQ(std::filesystem::file_size(file->path()), file->header().file_bytes.load());
+}
+
+/// The number by which this process has a file open; -1: none.
+int descriptor_of(const std::filesystem::path& path) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (std::filesystem::read_symlink(entry, gone) == path) return std::stoi(entry.path().filename());
+  }
+  return -1;
+}
+
+TEST(RingFile, DoesNotGrowInAFileOfTheProgramsThatGotItsDescriptor) {
+  tests::TemporaryDirectory directory;
+  std::string problem;
+  const auto file = RingFile::create({directory.path() / "rings", "test.ring"}, problem);
+  ASSERT_TRUE(file) << problem;
+  const int number = descriptor_of(file->path());
+  ASSERT_GE(number, 0);
+  const auto path = directory.write("own", "the program's");
+  const int own = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(dup2(own, number), number);  // it has closed what it did not open
+  EXPECT_FALSE(file->make_ring(1));
+  EXPECT_EQ(directory.read("own"), "the program's");
+  close(own);
 }
 
 TEST(RingFile, FallsBackToPrivateMemoryAndSaysWhy) {

@@ -243,6 +243,19 @@ TEST(Config, WarningsGoToStandardErrorUnlessTheProgramTakesThem) {
   EXPECT_EQ(heard, "a warning");
 }
 
+// Contract: 2.unknown
+TEST(Config, WarningsAreThoseOfOneRankUnlessTheProgramTakesThem) {
+  Config config;
+  config.warnings = {"a warning"};
+  testing::internal::CaptureStderr();
+  for (int rank = 0; rank < 3; ++rank) auto telemetry = setup_telemetry(config, {.rank = rank, .world_size = 3});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "lens: a warning\n");
+  int heard = 0;
+  config.on_error = [&heard](std::string_view) { ++heard; };
+  for (int rank = 0; rank < 3; ++rank) auto telemetry = setup_telemetry(config, {.rank = rank, .world_size = 3});
+  EXPECT_EQ(heard, 3);
+}
+
 TEST(Config, SpanGroupsResolveInTheChosenVocabulary) {
   struct RlSpanGroup : SpanGroup {
     static const Vocabulary& vocabulary() {

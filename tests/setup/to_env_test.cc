@@ -184,6 +184,18 @@ TEST(ToEnv, LeavesARunIdThatIsTooLongToBeSetToTheLaunchersVariables) {
   EXPECT_THAT(Config{}.to_env(), Contains(Pair("NEMO_LENS_RUN_ID", "")));
 }
 
+// Contract: 2.to-env
+TEST(ToEnv, IsForThePrefixesThatTheConfigurationWasReadWith) {
+  Environment environment{{"MEGATRON_OTEL_SPAN_GROUPS", "all"}, {"NEMO_LENS_USER_ID", "inherited"}};
+  Config config = Config::from_env(megatron);
+  config.span_groups = "step";
+  config.user_id = "";
+  for (const auto& [name, value] : config.to_env()) environment.set(name.c_str(), value.c_str());
+  const Config found = Config::from_env(megatron);
+  EXPECT_EQ(found.span_groups, "step");
+  EXPECT_EQ(found.user_id, "");
+}
+
 TEST(ToEnv, TellsOneEndpointForAllSignalsFromOneForEach) {
   Config config = in_a_run();
   for (OtlpConfig* signal : {&config.standard.otlp_traces, &config.standard.otlp_metrics, &config.standard.otlp_logs}) {
