@@ -16,6 +16,7 @@ struct Response {
   std::string error = {};
   std::uint64_t request_bytes = 0, sent_bytes = 0;  // of the body
   bool connected = false;                           // to the proxy, where there is one
+  bool reset = false;                               // by the other side, once there was a connection
   bool begun = false;                               // the request was: TLS, where there is any, stands
   bool answered = false;                            // something of an answer has come
   bool by_known_server = false;                     // an earlier request got its answer

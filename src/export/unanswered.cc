@@ -58,22 +58,23 @@ bool is_known_to_stand_there(const Response& response) {
 
 /// A reset may come before libcurl has seen that the connection stood.
 bool was_reset_at_once(const Response& response) {
-  return response.curl_code == CURLE_COULDNT_CONNECT && response.connected;
+  return response.curl_code == CURLE_COULDNT_CONNECT && response.reset;
 }
 
 /// Whether the connection ended before a server that is not known to be the right one had said anything that can be
 /// read. In which way it ends is chance: a reset, a write that fails, an end.
 bool was_cut_off(const Response& response) {
   static constexpr int ends[] = {CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE};
-  const bool ended = std::ranges::find(ends, response.curl_code) != std::end(ends) || was_reset_at_once(response);
+  const bool ended = std::ranges::find(ends, response.curl_code) != std::end(ends) || response.reset;
   return ended && !response.answered && !response.by_known_server;
 }
 
 /// The same while TLS began.
 bool was_cut_off_from_tls(const Response& response, const Endpoint& endpoint) {
-  const bool is_broken = response.curl_code == CURLE_SSL_CONNECT_ERROR &&
-                         (response.error.starts_with("Recv failure") || response.error.starts_with("Send failure") ||
-                          response.error.find("SSL_ERROR_SYSCALL") != std::string::npos);
+  const bool is_broken =
+      response.curl_code == CURLE_SSL_CONNECT_ERROR &&
+      (response.reset || response.error.starts_with("Recv failure") || response.error.starts_with("Send failure") ||
+       response.error.find("SSL_ERROR_SYSCALL") != std::string::npos);
   return !is_plain(endpoint) && !response.by_known_server && (is_broken || was_reset_at_once(response));
 }
 
@@ -154,12 +155,12 @@ Outcome unanswered(const Response& response, const Endpoint& endpoint, OtlpProto
   outcome.message = with(what_failed(response, outcome.reason) + server_name(endpoint), response.error);
   if (is_of_other_protocol(response)) outcome.reason = Reason::protocol;
   outcome.same_each_time = outcome.reason == Reason::protocol || outcome.reason == Reason::tls;
-  if (outcome.reason == Reason::protocol)
-    explain_wrong_protocol(outcome, endpoint, protocol);
-  else if (was_cut_off_from_tls(response, endpoint))
+  if (was_cut_off_from_tls(response, endpoint))
     explain_cut_off_from_tls(outcome, endpoint);
   else if (was_cut_off(response))
     explain_cut_off(outcome, response, endpoint, protocol);
+  else if (outcome.reason == Reason::protocol)
+    explain_wrong_protocol(outcome, endpoint, protocol);
   if (outcome.reason == Reason::tls_timeout ||
       (outcome.reason == Reason::tls && response.curl_code == CURLE_SSL_CONNECT_ERROR) ||
       was_cut_off_from_tls(response, endpoint))

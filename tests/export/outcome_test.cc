@@ -354,13 +354,18 @@ TEST(Outcome, AConnectionThatIsResetIsTheSameWheneverThatIsSeen) {
     for (const OtlpProtocol protocol : {OtlpProtocol::grpc, OtlpProtocol::http_protobuf}) {
       Response at_once;
       at_once.curl_code = CURLE_COULDNT_CONNECT;
-      at_once.connected = true;
+      at_once.reset = true;
       at_once.error = "Connection reset by peer";
-      Response later = at_once;
+      Response later = at_once, before_http2 = at_once;
       later.curl_code = tls ? CURLE_SSL_CONNECT_ERROR : CURLE_RECV_ERROR;
       later.error = "Recv failure: Connection reset by peer";
+      before_http2.curl_code = CURLE_HTTP2;
+      before_http2.error = "Send failure: Connection reset by peer";
       const Outcome outcome = outcome_of(at_once, of_scheme, protocol);
       EXPECT_EQ(outcome.message, outcome_of(later, of_scheme, protocol).message);
+      if (!tls) {
+        EXPECT_EQ(outcome.message, outcome_of(before_http2, of_scheme, protocol).message);
+      }
       EXPECT_TRUE(outcome.same_each_time);
       EXPECT_EQ(outcome.reason, Outcome::Reason::connection);
       EXPECT_THAT(outcome.message, HasSubstr("ended the connection"));
