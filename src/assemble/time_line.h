@@ -4,7 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <utility>
 
 namespace lens::assemble {
 
@@ -28,7 +30,10 @@ class TimeLine {
   explicit TimeLine(const ClockReading& first, double ns_per_tick = 1.0) noexcept
       : from_(first),
         to_(first),
+        base_(first),
+        next_base_(first),
         ns_per_tick_(ns_per_tick),
+        long_ns_per_tick_(ns_per_tick),
         unix_offset_ns_(wrapping_difference(first.unix_ns, first.monotonic_ns)) {}
 
   /// Times asked from now on mostly lie between the last reading and this one.
@@ -40,6 +45,7 @@ class TimeLine {
     } else {
       from_ = to_;  // the counter began anew, as some do when a machine wakes up: so does the line
     }
+    measure();
     // A step of the system clock, beyond what reading two clocks one after the other blurs.
     const std::int64_t offset_ns = reading.unix_ns - reading.monotonic_ns;
     constexpr std::int64_t blur_ns = 500;
@@ -53,11 +59,34 @@ class TimeLine {
   }
   std::int64_t unix_of(std::int64_t monotonic_ns) const noexcept { return wrapping_sum(monotonic_ns, unix_offset_ns_); }
   std::int64_t unix_ns(std::uint64_t ticks) const noexcept { return unix_of(monotonic_ns(ticks)); }
-  double ns_per_tick() const noexcept { return ns_per_tick_; }
+  /// To reckon on from the last reading, as who finds the process dead does. Over ten seconds and more, as soon as
+  /// there are so many: the readings' jitter hides the rate of a few milliseconds behind the fifth digit.
+  double ns_per_tick() const noexcept { return long_ns_per_tick_; }
 
  private:
+  void measure() noexcept {
+    constexpr std::int64_t least_base_ns = 10'000'000'000;
+    if (is_broken()) {
+      base_ = next_base_ = to_;
+      return;
+    }
+    if (to_.monotonic_ns - next_base_.monotonic_ns >= least_base_ns) base_ = std::exchange(next_base_, to_);
+    if (to_.ticks > base_.ticks)
+      long_ns_per_tick_ = double(to_.monotonic_ns - base_.monotonic_ns) / double(to_.ticks - base_.ticks);
+  }
+  // While a machine sleeps its counter goes on, or begins anew, and its clock stands still.
+  bool is_broken() const noexcept {
+    if (to_.ticks <= base_.ticks || to_.ticks == from_.ticks) return true;
+    if (from_.ticks == base_.ticks) return false;  // nothing is measured yet
+    const double passed_ns = double(to_.monotonic_ns - from_.monotonic_ns);
+    const double expected_ns = double(to_.ticks - from_.ticks) * long_ns_per_tick_;
+    return std::abs(expected_ns - passed_ns) > 1e6 + passed_ns / 1000;
+  }
+
   ClockReading from_, to_;
-  double ns_per_tick_;
+  ClockReading base_, next_base_;  // of the rate over a longer time
+  double ns_per_tick_;             // between the two readings
+  double long_ns_per_tick_;
   std::int64_t unix_offset_ns_;
 };
 

@@ -16,12 +16,14 @@ namespace {
 constexpr double nominal_ticks_per_ns = 2.6;
 constexpr std::int64_t unix_offset_ns = 1'795'983'008'000'000'000;
 
-/// A counter whose rate wanders by up to 100 ppm, and what the clocks say beside it.
+/// A counter whose rate wanders by up to so much, and what the clocks say beside it.
 class Machine {
  public:
+  explicit Machine(double most_ppm = 100) : most_ppm_(most_ppm) {}
+
   /// Time goes on by `ns` at the present rate.
   void advance(std::int64_t ns) {
-    const double ppm = 100 * std::sin(double(now_ns_) * 1e-9 / 300);
+    const double ppm = most_ppm_ * std::sin(double(now_ns_) * 1e-9 / 300);
     ticks_ += double(ns) * nominal_ticks_per_ns * (1 + ppm * 1e-6);
     now_ns_ += ns;
   }
@@ -43,6 +45,7 @@ class Machine {
   std::int64_t system_step_ns = 0;
 
  private:
+  double most_ppm_;
   double ticks_ = 1e12;
   std::int64_t now_ns_ = 5'000'000'000;
   std::mt19937 generator_{1};
@@ -85,6 +88,52 @@ TEST(Drift, StepsOfTheSystemClockMoveTimeAndNoDuration) {
     EXPECT_NEAR(double(time.monotonic_ns(machine.ticks()) - began_ns), 4e6, 1000);
     EXPECT_NEAR(double(time.unix_ns(machine.ticks()) - machine.unix_ns()), 0, 1000);
   }
+}
+
+void run(Machine& machine, TimeLine& time, std::int64_t ns) {
+  constexpr std::int64_t cycle_ns = 1'000'000;
+  for (std::int64_t passed = 0; passed < ns; passed += cycle_ns) {
+    machine.advance(cycle_ns);
+    time.advance(machine.read());
+  }
+}
+
+/// How wrong who reckons on from the last reading is after so long, in which nobody reads the clocks.
+double error_after_ns(Machine machine, const TimeLine& time, std::int64_t ns) {
+  const TimeLine reader(machine.read(), time.ns_per_tick());
+  machine.advance(ns);
+  return double(reader.unix_ns(machine.ticks()) - machine.unix_ns());
+}
+
+constexpr std::int64_t second_ns = 1'000'000'000;
+
+// Contract: 3.rate
+TEST(Drift, WhatIsReckonedOnFromTheLastReadingStaysWithinAMicrosecondForHalfAMinute) {
+  Machine machine(0);
+  TimeLine time(machine.read(), 1 / nominal_ticks_per_ns);
+  run(machine, time, 10 * second_ns);
+  for (int second = 0; second < 40; ++second) {
+    run(machine, time, second_ns);
+    EXPECT_NEAR(error_after_ns(machine, time, 25 * second_ns), 0, 1000);
+  }
+}
+
+// Contract: 3.rate
+TEST(Drift, TheRateFollowsTheCounterAndIsNotThatOfAMachineAsleep) {
+  Machine machine(1);
+  TimeLine time(machine.read(), 1 / nominal_ticks_per_ns);
+  run(machine, time, 5 * second_ns);
+  EXPECT_NEAR(error_after_ns(machine, time, second_ns), 0, 1000);
+  for (int times = 0; times < 3; ++times) {
+    machine.suspend(600 * second_ns);
+    run(machine, time, second_ns / 1000);
+    EXPECT_NEAR(error_after_ns(machine, time, second_ns), 0, 1e6) << "to the jitter of two readings in a row";
+    run(machine, time, 15 * second_ns);
+    EXPECT_NEAR(error_after_ns(machine, time, second_ns), 0, 1000);
+  }
+  machine.restart_counter();
+  run(machine, time, 15 * second_ns);
+  EXPECT_NEAR(error_after_ns(machine, time, second_ns), 0, 1000);
 }
 
 // The counter went on, the monotonic clock stood still: for one cycle the line is nearly flat, never backwards.
