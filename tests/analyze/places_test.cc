@@ -70,13 +70,62 @@ TEST(Places, OfTheDeadAreTheirOwnAndComeLast) {
 TEST(Places, SpanTheIterationsOfTheirRanks) {
   auto first = rank_in(0, {}), second = rank_in(1, {}), third = rank_in(2, {});
   first.iteration = 12;
-  second.iteration = 10;
+  second.iteration = 11;
   const auto places = find_places({first, second, third});
   ASSERT_EQ(places.size(), 1u);
   EXPECT_TRUE(places[0].stack.empty());
-  EXPECT_EQ(places[0].first_iteration, 10);
+  EXPECT_EQ(places[0].first_iteration, 11);
   EXPECT_EQ(places[0].last_iteration, 12);
 }
+
+std::vector<trace::ProcessState> ranks_at(const std::vector<std::int64_t>& iterations, bool is_alive = true) {
+  std::vector<trace::ProcessState> ranks;
+  for (std::size_t rank = 0; rank < iterations.size(); ++rank) {
+    ranks.push_back(rank_in(int(rank), {{"train_step", 1}}, is_alive));
+    ranks.back().iteration = iterations[rank];
+  }
+  return ranks;
+}
+
+// Contract: 3.top-behind
+TEST(Places, OfRanksMoreThanAnIterationBehindTheMostInTheSameSpansAreTheirOwn) {
+  const auto places = find_places(ranks_at({50, 50, 40, 50, 49, 48}));
+  ASSERT_EQ(places.size(), 2u);
+  EXPECT_THAT(places[0].ranks, ElementsAre(0, 1, 3, 4));
+  EXPECT_EQ(places[0].first_iteration, 49);
+  EXPECT_EQ(places[0].last_iteration, 50);
+  EXPECT_EQ(places[0].mark, Mark::none);
+  EXPECT_THAT(places[1].stack, ElementsAre("train_step"));
+  EXPECT_THAT(places[1].ranks, ElementsAre(2, 5));
+  EXPECT_EQ(places[1].first_iteration, 40);
+  EXPECT_EQ(places[1].last_iteration, 48);
+  EXPECT_EQ(places[1].mark, Mark::behind);
+}
+
+// Contract: 3.top-behind
+TEST(Places, OfRanksBehindComeAfterThoseOfTheOthers) {
+  auto ranks = ranks_at({50, 40, 40, 50, 50, 50});
+  ranks[5].stack = {{"save", 1}};
+  ranks.push_back(rank_in(6, {{"train_step", 1}}, false));
+  const auto places = find_places(ranks);
+  ASSERT_EQ(places.size(), 4u);
+  EXPECT_THAT(places[0].ranks, ElementsAre(0, 3, 4));
+  EXPECT_EQ(places[0].mark, Mark::none);
+  EXPECT_THAT(places[1].ranks, ElementsAre(5));
+  EXPECT_EQ(places[1].mark, Mark::apart);
+  EXPECT_THAT(places[2].ranks, ElementsAre(1, 2));
+  EXPECT_EQ(places[2].mark, Mark::behind);
+  EXPECT_EQ(places[3].mark, Mark::dead);
+}
+
+TEST(Places, OfTwoRanksInTheSameSpansTellWhoIsBehind) {
+  const auto places = find_places(ranks_at({50, 40}));
+  ASSERT_EQ(places.size(), 2u);
+  EXPECT_THAT(places[1].ranks, ElementsAre(1));
+  EXPECT_EQ(places[1].mark, Mark::behind);
+}
+
+TEST(Places, OfDeadRanksAreNotParted) { EXPECT_EQ(find_places(ranks_at({50, 40, 50}, false)).size(), 1u); }
 
 TEST(Places, OfNoRanksAreNone) { EXPECT_TRUE(find_places({}).empty()); }
 

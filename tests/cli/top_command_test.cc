@@ -3,10 +3,15 @@
 #include <gtest/gtest.h>
 #include <pty.h>
 
+#include <cstddef>
+#include <fstream>
+
 #include <nlohmann/json.hpp>
 
+#include "src/record/layout.h"
 #include "tests/cli/standing_ranks.h"
 #include "tests/export/loopback.h"
+#include "tools/trace/ring_file.h"
 
 namespace lens {
 namespace {
@@ -161,6 +166,60 @@ TEST_F(TopCommand, says_since_when_and_why_nothing_is_exported) {
   LensProcess lens(directory, {"top", "--once", "--shm-dir", shm_dir()});
   EXPECT_EQ(lens.wait(), 0);
   EXPECT_THAT(lens.output(), ContainsRegex("rank 0-1: nothing has been exported for .*: cannot reach " + endpoint));
+}
+
+template <class T>
+T value_in(const std::filesystem::path& file, std::uint64_t at) {
+  T value{};
+  std::ifstream(file, std::ios::binary).seekg(std::streamoff(at)).read(reinterpret_cast<char*>(&value), sizeof value);
+  return value;
+}
+
+template <class T>
+void change(const std::filesystem::path& file, std::uint64_t at, const T& value) {
+  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(std::streamoff(at))
+      .write(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+// Contract: 7.failing
+TEST_F(TopCommand, says_since_when_a_pipeline_stands_still_and_what_was_dropped_meanwhile) {
+  StandingRanks ranks(directory, {{"train_step"}, {"train_step"}, {"train_step"}});
+  for (const std::size_t rank : {0u, 2u}) {
+    kill(ranks.pid(rank), SIGSTOP);
+    ASSERT_EQ(waitpid(ranks.pid(rank), nullptr, WUNTRACED), ranks.pid(rank));
+  }
+  for (trace::RingFile& file : trace::find_ring_files(shm_dir(), "standing")) {
+    if (file.facts().rank == 1) continue;
+    // As if it had stood for longer.
+    const std::int64_t then_ns = file.facts().clock.unix_ns - 34'000'000'000;
+    change(file.path(), offsetof(record::FileHeader, clock) + offsetof(record::ClockCalibration, unix_ns), then_ns);
+    const auto first_ring = value_in<std::uint64_t>(file.path(), offsetof(record::FileHeader, rings_offset));
+    change(file.path(), first_ring + offsetof(record::RingHeader, dropped), std::uint64_t{1500});
+  }
+  LensProcess lens(directory, {"top", "--once", "--shm-dir", shm_dir()});
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_THAT(
+      lens.output(),
+      AllOf(HasSubstr(" 3,000 dropped"),
+            ContainsRegex("rank 0,2: nothing has been taken out of the rings for [3-9][0-9.]+ .*: the process")));
+  LensProcess json(directory, {"top", "--json", "--shm-dir", shm_dir()});
+  EXPECT_EQ(json.wait(), 0);
+  const auto states = nlohmann::json::parse(json.output())["ranks"];
+  ASSERT_EQ(states.size(), 3u);
+  EXPECT_GE(states[0]["stalled_for_s"], 34);
+  EXPECT_TRUE(states[1]["stalled_for_s"].is_null());
+  EXPECT_EQ(states[2]["spans_dropped"], 1500);
+}
+
+// Contract: 3.top-behind
+TEST_F(TopCommand, sets_ranks_apart_that_are_behind_in_the_same_span) {
+  StandingRanks ranks(directory,
+                      {{"train_step"}, {"train_step", "iteration:6"}, {"train_step"}, {"train_step", "iteration:5"}});
+  LensProcess lens(directory, {"top", "--once", "--shm-dir", shm_dir()});
+  EXPECT_EQ(lens.wait(), 0);
+  EXPECT_THAT(lens.output(),
+              AllOf(ContainsRegex("train_step +0-2 .* 6-7 *\n"), ContainsRegex("train_step +3 .* 5 +behind")));
 }
 
 TEST_F(TopCommand, says_nothing_of_exports_that_succeed) {

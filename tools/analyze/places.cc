@@ -2,6 +2,7 @@
 #include "tools/analyze/places.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <map>
 #include <span>
@@ -43,12 +44,11 @@ void mark_suspect(std::span<Place> places) {
   }
 }
 
-// `places` has the living before the dead, the fullest first.
+// `places` has those that have no mark yet before the others, the fullest first.
 void mark(std::vector<Place>& places) {
-  const auto first_dead =
-      std::find_if(places.begin(), places.end(), [](const Place& place) { return !place.is_alive; });
-  for (auto place = first_dead; place != places.end(); ++place) place->mark = Mark::dead;
-  const std::span<Place> living(places.begin(), first_dead);
+  const auto marked =
+      std::find_if(places.begin(), places.end(), [](const Place& place) { return place.mark != Mark::none; });
+  const std::span<Place> living(places.begin(), marked);
   if (living.size() < 2) return;
   const std::size_t fullest = living.front().ranks.size();
   if (living.back().ranks.size() == fullest) return mark_suspect(living);
@@ -56,25 +56,54 @@ void mark(std::vector<Place>& places) {
     if (place.ranks.size() < fullest) place.mark = Mark::apart;
 }
 
+using Ranked = std::vector<const trace::ProcessState*>;
+
+// Ranks that wait for each other are one iteration apart at most. Of two halves the one that is further on counts.
+std::optional<std::int64_t> least_iteration_of_most(const Ranked& ranks) {
+  std::vector<std::int64_t> iterations;
+  for (const trace::ProcessState* rank : ranks)
+    if (rank->iteration) iterations.push_back(*rank->iteration);
+  if (iterations.empty()) return std::nullopt;
+  const auto median = iterations.begin() + std::ptrdiff_t(iterations.size() / 2);
+  std::nth_element(iterations.begin(), median, iterations.end());
+  return std::max(*median, std::numeric_limits<std::int64_t>::min() + 1) - 1;
+}
+
+/// Ranks in the same spans: one place, or two where some are behind.
+void add_places(const std::vector<std::string>& stack, bool is_alive, const Ranked& ranks, std::vector<Place>& places) {
+  Place together, behind;
+  together.stack = behind.stack = stack;
+  together.is_alive = is_alive;
+  together.mark = is_alive ? Mark::none : Mark::dead;
+  behind.mark = Mark::behind;
+  const std::optional<std::int64_t> least = is_alive ? least_iteration_of_most(ranks) : std::nullopt;
+  for (const trace::ProcessState* rank : ranks) {
+    const bool is_behind = least && rank->iteration && *rank->iteration < *least;
+    add(is_behind ? behind : together, *rank);
+  }
+  for (Place* place : {&together, &behind}) {
+    if (place->ranks.empty()) continue;
+    std::ranges::sort(place->ranks);
+    places.push_back(std::move(*place));
+  }
+}
+
 }  // namespace
 
 std::vector<Place> find_places(const std::vector<trace::ProcessState>& ranks) {
-  std::map<std::pair<bool, std::vector<std::string>>, Place> by_stack;
+  std::map<std::pair<bool, std::vector<std::string>>, Ranked> by_stack;
   for (const trace::ProcessState& rank : ranks) {
     std::vector<std::string> stack;
     for (const trace::OpenFrame& frame : rank.stack) stack.push_back(frame.name);
-    Place& place = by_stack[{rank.is_alive, stack}];
-    place.stack = std::move(stack);
-    place.is_alive = rank.is_alive;
-    add(place, rank);
+    by_stack[{rank.is_alive, std::move(stack)}].push_back(&rank);
   }
   std::vector<Place> places;
-  for (auto& [key, place] : by_stack) {
-    std::sort(place.ranks.begin(), place.ranks.end());
-    places.push_back(std::move(place));
-  }
-  std::stable_sort(places.begin(), places.end(), [](const Place& left, const Place& right) {
-    return std::pair(right.is_alive, right.ranks.size()) < std::pair(left.is_alive, left.ranks.size());
+  for (const auto& [key, standing] : by_stack) add_places(key.second, key.first, standing, places);
+  std::ranges::stable_sort(places, [](const Place& left, const Place& right) {
+    const auto order = [](const Place& place) {
+      return std::tuple(place.is_alive, place.mark == Mark::none, place.ranks.size());
+    };
+    return order(right) < order(left);
   });
   mark(places);
   return places;

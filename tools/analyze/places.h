@@ -18,7 +18,7 @@ enum class Mark {
   none,
   dead,
   apart,       // fewer ranks than in the fullest place
-  behind,      // all places are equally full, and this one's iteration is the lowest
+  behind,      // most ranks in the same spans are at a later iteration, or in all of equally full places
   here_first,  // the iterations are the same too, and this one's ranks have been there for the longest
 };
 
@@ -31,7 +31,7 @@ struct Place {
   std::optional<std::int64_t> first_iteration, last_iteration;
 };
 
-/// The fullest place first.
+/// The fullest place first, then those of ranks that are behind the most of those in the same spans, then the dead.
 std::vector<Place> find_places(const std::vector<trace::ProcessState>& ranks);
 
 struct Ranks {

@@ -95,23 +95,28 @@ std::string_view mark_text(analyze::Mark mark) {
   return "";
 }
 
-/// A line for each reason why exports fail, with the ranks that it is of.
+/// A line for each thing that stands still in ranks, and why, with the ranks that it is of.
 std::string failures_text(const std::vector<trace::ProcessState>& ranks) {
   struct Failure {
     std::vector<int> ranks;
     double longest_s = 0;
   };
-  std::map<std::string, Failure> failures;
+  std::map<std::pair<std::string_view, std::string>, Failure> failures;  // by what is not done, and why
+  const auto add = [&failures](int rank, std::string_view what, const std::string& why, double for_s) {
+    Failure& failure = failures[{what, why}];
+    failure.ranks.push_back(rank);
+    failure.longest_s = std::max(failure.longest_s, for_s);
+  };
   for (const trace::ProcessState& rank : ranks) {
-    if (!rank.export_failure) continue;
-    Failure& failure = failures[rank.export_failure->text];
-    failure.ranks.push_back(rank.rank);
-    failure.longest_s = std::max(failure.longest_s, rank.export_failure->for_s);
+    if (rank.export_failure) add(rank.rank, "exported", rank.export_failure->text, rank.export_failure->for_s);
+    if (rank.stalled_for_s)
+      add(rank.rank, "taken out of the rings",
+          "the process is stopped or ending, or its exporter hangs (a full pipe, a file system)", *rank.stalled_for_s);
   }
   std::string text;
-  for (const auto& [reason, failure] : failures)
-    text += fmt::format("rank {}: nothing has been exported for {}: {}\n", analyze::folded(failure.ranks),
-                        duration_text(failure.longest_s), printable(reason));
+  for (const auto& [failed, failure] : failures)
+    text += fmt::format("rank {}: nothing has been {} for {}: {}\n", analyze::folded(failure.ranks), failed.first,
+                        duration_text(failure.longest_s), printable(failed.second));
   return text;
 }
 
@@ -176,6 +181,7 @@ nlohmann::json to_json(const trace::ProcessState& rank) {
           {"spans_per_s", rank.spans_per_s},
           {"spans_dropped", rank.spans_dropped},
           {"export_failure", export_failure},
+          {"stalled_for_s", rank.stalled_for_s ? nlohmann::json(*rank.stalled_for_s) : nlohmann::json()},
           {"problems", rank.problems}};
 }
 

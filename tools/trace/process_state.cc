@@ -118,6 +118,9 @@ class OpenSpans {
   Stack started_;  // oldest first
 };
 
+// A pipeline looks into the rings each few milliseconds; a loaded machine may keep it from that for a while.
+constexpr double stall_s = 5;
+
 std::int64_t now_unix_ns() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
@@ -135,7 +138,7 @@ ProcessState read_process_state(RingFile& rings) {
   state.fork_count = rings.fork_count();
   state.start_unix_ns = facts.start_unix_ns;
   state.spans_recorded = facts.spans_recorded;
-  state.spans_dropped = facts.spans_dropped;
+  state.spans_dropped = facts.spans_dropped + rings.read_uncounted_drops();
 
   assemble::Assembler assembler(rings.keys(), rings.time_line(), rings.started_in());
   LastIteration last(rings);
@@ -147,6 +150,9 @@ ProcessState read_process_state(RingFile& rings) {
   };
   if (const std::int64_t since_ns = facts.export_failing_since_unix_ns; since_ns != 0)
     state.export_failure = {seconds_since(since_ns), base::repaired_utf8(facts.export_failure)};
+  if (const double since_s = seconds_since(facts.clock.unix_ns);
+      state.is_alive && facts.clock.unix_ns != 0 && since_s >= stall_s)
+    state.stalled_for_s = since_s;
 
   for (const assemble::OpenSpan* span : OpenSpans(assembler).stack()) {
     state.stack.push_back({std::string(rings.name(span->name)), seconds_since(span->start_unix_ns)});

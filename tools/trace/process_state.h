@@ -34,6 +34,7 @@ struct ProcessState {
   std::uint64_t spans_recorded = 0, spans_dropped = 0;
   double spans_per_s = 0;  // between two readings; filled in by who makes them
   std::optional<ExportFailure> export_failure;
+  std::optional<double> stalled_for_s;  // a living pipeline that has taken nothing out of the rings, nor looked
   std::vector<std::string> problems;
 };
 

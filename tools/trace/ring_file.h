@@ -66,7 +66,8 @@ class RingFile {
   bool holds_anything() const;
   /// How many forks lie between the process and the one that set telemetry up; nothing when it has no ring yet.
   std::optional<int> fork_count() const;
-  /// Spans that a dead process dropped since it last counted: to be added to spans_dropped.
+  /// Spans that the process has dropped since it last counted: to be added to spans_dropped. They were not counted when
+  /// the process died, nor are they while its pipeline stands still.
   std::uint64_t read_uncounted_drops() const;
 
   /// Feeds an assembler that has seen nothing with every ring: what was open, then the records not drained yet.
@@ -92,6 +93,7 @@ class RingFile {
   std::string read_section(const char* what, std::uint64_t offset, std::uint64_t bytes,
                            std::vector<std::string>& problems) const;
   void read_header();
+  void tell_clock(bool has_records, std::vector<std::string>& problems) const;
   void read_names();
   const record::FileHeader& header() const;
   std::string read_ring_header(std::uint32_t number) const;
@@ -105,6 +107,7 @@ class RingFile {
 
   SharedFile file_;
   std::string header_;
+  bool is_clock_whole_ = true;
   std::vector<std::string> names_;
   bool names_complete_ = true;
   mutable std::set<std::uint32_t> unknown_names_;  // ids
