@@ -5,10 +5,12 @@
 #include <sys/file.h>
 
 #include <chrono>
+#include <cstddef>
 #include <fstream>
 
 #include <nlohmann/json.hpp>
 
+#include "src/record/layout.h"
 #include "tests/cli/standing_ranks.h"
 #include "tools/trace/ring_file.h"
 
@@ -97,12 +99,34 @@ TEST_F(RecoverCommand, keeps_what_it_cannot_write) {
   directory.write("traces", "no directory");
   LensProcess failing(directory, {"recover", "--shm-dir", shm_dir()});
   EXPECT_EQ(failing.wait(), 1);
-  EXPECT_THAT(failing.errors(), HasSubstr("what it holds is still there"));
+  EXPECT_THAT(failing.errors(), HasSubstr("what it holds is still there: free the space or the rights"));
   fs::remove(directory.path() / "traces");
   const auto recovered = recover();
   ASSERT_EQ(recovered.size(), 1u);
   EXPECT_EQ(recovered[0]["spans_ended"], 5);
   EXPECT_EQ(recovered[0]["spans_truncated"], 1);
+}
+
+// Contract: 3.recover-into
+TEST_F(RecoverCommand, writes_into_another_directory_where_the_file_names_none) {
+  StandingRanks ranks(directory, {{"train_step"}});
+  ranks.end(0, SIGKILL);
+  const fs::path ring = fs::directory_iterator(shm_dir())->path();
+  std::fstream(ring, std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(offsetof(record::FileHeader, trace_directory))
+      .put('x');
+  LensProcess failing(directory, {"recover", "--shm-dir", shm_dir()});
+  EXPECT_EQ(failing.wait(), 1);
+  EXPECT_THAT(failing.errors(), AllOf(HasSubstr("name a directory by --into; what it holds is still there\n"),
+                                      Not(HasSubstr("free the space"))));
+  const fs::path into = directory.path() / "new" / "traces";
+  LensProcess lens(directory, {"recover", "--json", "--into", into, "--shm-dir", shm_dir()});
+  EXPECT_EQ(lens.wait(), 0);
+  const auto recovered = nlohmann::json::parse(lens.output());
+  ASSERT_EQ(recovered.size(), 1u);
+  EXPECT_EQ(recovered[0]["spans_ended"], 5);
+  EXPECT_EQ(fs::path(recovered[0]["file"]).parent_path(), into);
+  EXPECT_TRUE(fs::exists(fs::path(recovered[0]["file"])));
 }
 
 TEST_F(RecoverCommand, says_what_is_no_file_of_rings) {

@@ -30,6 +30,7 @@ using record::FileHeader;
 using record::RingHeader;
 using testing::AllOf;
 using testing::Contains;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 using testing::Pair;
@@ -189,6 +190,18 @@ TEST_F(DamagedFile, SaysWhatCannotBeRead) {
   EXPECT_THAT(said(read_with(offsetof(FileHeader, ring_count), 0u)), HasSubstr("number of rings"));
   EXPECT_THAT(said(read_with(offsetof(FileHeader, clock) + offsetof(record::ClockCalibration, ns_per_tick), most)),
               HasSubstr("rate of the clock"));
+  const std::size_t clock = offsetof(FileHeader, clock);
+  EXPECT_THAT(said(read_with(clock + offsetof(record::ClockCalibration, sequence), std::uint64_t{1})),
+              HasSubstr("the clock's reading is torn"));
+  EXPECT_THAT(said(read_with(clock + offsetof(record::ClockCalibration, sequence), std::uint64_t{0})),
+              HasSubstr("the clock has not been read"));
+  for (const std::size_t field :
+       {offsetof(record::ClockCalibration, ticks), offsetof(record::ClockCalibration, monotonic_ns),
+        offsetof(record::ClockCalibration, unix_ns)})
+    EXPECT_THAT(said(read_with(clock + field, std::uint64_t{0})), HasSubstr("from before the process began")) << field;
+  EXPECT_THAT(said(read_with(clock + offsetof(record::ClockCalibration, unix_ns),
+                             header().start_unix_ns - std::int64_t{7'200'000'000'000})),
+              HasSubstr("from before the process began"));
   for (const std::size_t field :
        {offsetof(record::StoredSampler, threshold), offsetof(record::StoredSampler, follows_parent)}) {
     EXPECT_THAT(said(read_with(offsetof(FileHeader, sampler) + field, most)), HasSubstr("which traces"));
@@ -202,6 +215,16 @@ TEST_F(DamagedFile, SaysWhatCannotBeRead) {
   EXPECT_THAT(said(read_with(ring_at(1) + offsetof(RingHeader, data_bytes), most)),
               HasSubstr("ring 1: cannot be read"));
   EXPECT_THAT(said(read_with(ring_at(1) + offsetof(RingHeader, head), most)), HasSubstr("ring 1: cannot be read"));
+  EXPECT_THAT(said(read_with(ring_at(1) + offsetof(RingHeader, open_offset), most / 2)),
+              ContainsRegex("ring 1: the [0-9]+ bytes of what was open in it cannot be read"));
+}
+
+TEST_F(DamagedFile, SaysThatARingsPositionsAreOfAnotherOne) {
+  // Without a list of what is open, the head alone says where the records begin.
+  const std::uint64_t version = 0, head = read_ring(2)->head.position.load();
+  ASSERT_EQ(pwrite(file_, &version, sizeof version, off_t(ring_at(2) + offsetof(RingHeader, open_version))), 8);
+  EXPECT_THAT(said(read_with(ring_at(2) + offsetof(RingHeader, head), head ^ std::uint64_t{5} << 48)),
+              HasSubstr("ring 2: its positions are of ring 7"));
 }
 
 TEST_F(DamagedFile, HeaderWithAnyByteOrWordChangedIsRead) {
@@ -386,8 +409,8 @@ TEST_F(DamagedFile, ControlBlockWithAnyByteOrWordChangedHarmsNobody) {
 }
 
 TEST_F(DamagedFile, SaysWhichHeaderIsEmpty) {
-  EXPECT_THAT(said_with_zeroes(0, sizeof(FileHeader)), HasSubstr("not a file of rings"));
-  EXPECT_THAT(said_with_zeroes(0, 4096), HasSubstr("not a file of rings"));
+  EXPECT_THAT(said_with_zeroes(0, sizeof(FileHeader)), HasSubstr("died before it had recorded anything"));
+  EXPECT_THAT(said_with_zeroes(0, 512), HasSubstr("not a file of rings"));
   for (const std::uint32_t number : {1u, 2u})
     EXPECT_THAT(said_with_zeroes(ring_at(number), sizeof(RingHeader)), HasSubstr("belong to no ring")) << number;
 }

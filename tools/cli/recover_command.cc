@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <set>
 #include <stdexcept>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -19,7 +20,7 @@ namespace lens::cli {
 namespace {
 
 struct RecoverOptions {
-  std::string run, shm_dir = default_shm_dir();
+  std::string run, into, shm_dir = default_shm_dir();
   bool json = false;
 };
 
@@ -72,15 +73,18 @@ int run_recover(const RecoverOptions& options) {
   if (files.empty() && is_run_id) explain_missing(options);
   for (trace::RingFile& rings : files) {
     try {
-      const auto recovery = trace::recover(rings);
+      const auto recovery = trace::recover(rings, options.into);
       ++(recovery ? dead : rings.is_alive() ? alive : taken);
       if (recovery && options.json) all.push_back(to_json(*recovery));
       if (recovery && !options.json) print(*recovery);
     } catch (const std::exception& error) {
       ++dead;
       ++failed;
-      fmt::print(stderr, "lens: {}: {}; what it holds is still there: free the space or the rights, then try again\n",
-                 printable(rings.path().string()), printable(error.what()));
+      const bool is_system = dynamic_cast<const std::system_error*>(&error) != nullptr;
+      fmt::print(
+          stderr, "lens: {}: {}; what it holds is still there{}\n", printable(rings.path().string()),
+          printable(error.what()),
+          is_system ? ": free the space or the rights, then try again, or name another directory by --into" : "");
     }
   }
   if (options.json) fmt::print("{}", trace::json_text(all));
@@ -98,6 +102,7 @@ void add_recover_command(CLI::App& program, int& exit_code) {
       program.add_subcommand("recover", "Write what killed processes had recorded into their trace directories");
   auto options = std::make_shared<RecoverOptions>();
   command->add_option("RUN", options->run, "A run id or a trace directory (default: every dead process of this user)");
+  command->add_option("--into", options->into, "Write there (default: each into the trace directory of its run)");
   command->add_option("--shm-dir", options->shm_dir, "Where the files of rings are")->capture_default_str();
   command->add_flag("--json", options->json, "Print what was found as JSON");
   command->footer("Processes that live are left alone. `lens run` does this by itself for its own ranks.");

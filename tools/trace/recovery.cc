@@ -62,17 +62,15 @@ void find_ids(const fs::path& trace_file, IdFinder& finder) {
 
 // The process may have died between writing spans to its trace file and saying so in the file of rings. `first_file`
 // names the first one; those that followed have the same name up to the point.
-SpanIds find_exported(const fs::path& directory, const std::string& first_file, const SpanIds& wanted) {
-  IdFinder finder(wanted);
+void find_exported(const fs::path& directory, const std::string& first_file, IdFinder& finder) {
   const std::string stem = first_file.substr(0, first_file.find('.') + 1);
-  if (stem.empty()) return {};
+  if (stem.empty()) return;
   std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
     std::error_code unknown;
     const bool is_file = entry->is_regular_file(unknown);
     if (is_file && entry->path().filename().string().starts_with(stem)) find_ids(entry->path(), finder);
   }
-  return std::move(finder.found);
 }
 
 struct ElementId : otlp::TraceVisitor {
@@ -296,15 +294,16 @@ std::string status_text(const RingFileFacts& facts, std::uint64_t uncounted_drop
                      found.truncated());
 }
 
-Recovery write_what_is_left(RingFile& rings, const RingFileFacts& facts) {
+Recovery write_what_is_left(RingFile& rings, const RingFileFacts& facts, const fs::path& into) {
   Recovery recovery;
   recovery.rank = facts.rank;
   recovery.pid = facts.pid;
   if (facts.state != record::FileState::recording && !rings.holds_anything()) return recovery;
   if (facts.state != record::FileState::recording)
     recovery.problems.push_back(fmt::format("its state is {}, yet it holds spans", std::uint32_t(facts.state)));
-  const fs::path directory = facts.trace_directory;
-  if (!directory.is_absolute()) throw std::runtime_error("does not say where the run's traces are");
+  const fs::path directory = into.empty() ? fs::path(facts.trace_directory) : into;
+  if (into.empty() && !directory.is_absolute())
+    throw std::runtime_error("does not say where the run's traces are: name a directory by --into");
   const std::string name = fmt::format("rank{}-{}-{}", facts.rank, facts.start_unix_ns / 1'000'000, facts.pid);
   assemble::Assembler assembler(rings.keys(), rings.time_line(), rings.started_in(),
                                 rings.read_sampler(recovery.problems));
@@ -317,7 +316,10 @@ Recovery write_what_is_left(RingFile& rings, const RingFileFacts& facts) {
   const std::uint64_t last_ticks = rings.feed(assembler, collector, recovery.problems);
   assembler.truncate_open(last_ticks, reason, collector);
   rings.tell_unknown_names(recovery.problems);
-  const std::string content = collector.content(find_exported(directory, facts.trace_file, collector.ids()));
+  IdFinder exported(collector.ids());
+  find_exported(directory, facts.trace_file, exported);
+  if (!into.empty()) find_exported(facts.trace_directory, facts.trace_file, exported);
+  const std::string content = collector.content(exported.found);
   if (!content.empty()) {
     recovery.file = directory / ("traces-" + name + "-recovered.otlp.zst");
     write_file(recovery.file, content);
@@ -336,9 +338,9 @@ Recovery write_what_is_left(RingFile& rings, const RingFileFacts& facts) {
 
 }  // namespace
 
-std::optional<Recovery> recover(RingFile& rings) {
+std::optional<Recovery> recover(RingFile& rings, const fs::path& into) {
   if (!rings.claim()) return std::nullopt;
-  Recovery recovery = write_what_is_left(rings, rings.read_facts());
+  Recovery recovery = write_what_is_left(rings, rings.read_facts(), into);
   unlink(rings.path().c_str());
   return recovery;
 }

@@ -25,8 +25,9 @@ struct Recovery {
   std::vector<std::string> problems;
 };
 
-/// Nothing when the process lives or somebody else recovers it. Afterwards its file of rings is gone, so that a second
-/// call finds nothing; a call that is itself killed leaves either nothing or the whole.
-std::optional<Recovery> recover(RingFile& rings);
+/// Writes to the trace directory that the file names, or to `into` where that is given. Nothing when the process lives
+/// or somebody else recovers it. Afterwards its file of rings is gone, so that a second call finds nothing; a call that
+/// is itself killed leaves either nothing or the whole.
+std::optional<Recovery> recover(RingFile& rings, const std::filesystem::path& into = {});
 
 }  // namespace lens::trace

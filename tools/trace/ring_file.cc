@@ -66,7 +66,8 @@ void RingFile::read_header() {
     const auto is_whole = [](const auto& part, const auto& after) {
       return part.sequence.load() % 2 == 0 && std::memcmp(&part, &after, sizeof part) == 0;
     };
-    if (is_whole(header().clock, later.clock) && is_whole(header().export_failure, later.export_failure)) return;
+    is_clock_whole_ = is_whole(header().clock, later.clock);
+    if (is_clock_whole_ && is_whole(header().export_failure, later.export_failure)) return;
   }
 }
 
@@ -83,6 +84,11 @@ void RingFile::read_names() {
 
 RingFileFacts RingFile::read_facts() {
   read_header();
+  const bool is_blank = header_.empty() ? !file_.has(0, 1) : header_.find_first_not_of('\0') == std::string::npos;
+  if (is_blank && !is_alive())
+    throw std::runtime_error(fmt::format(
+        "{}: its process died before it had recorded anything; `lens recover` removes it when it is a minute old",
+        path().string()));
   if (header_.size() < sizeof(FileHeader) ||
       std::memcmp(header().magic, record::layout_magic, sizeof record::layout_magic) != 0)
     throw std::runtime_error(fmt::format("{} is not a file of rings", path().string()));
@@ -251,6 +257,12 @@ std::optional<RingFile::RingCopy> RingFile::copy_ring(std::uint32_t number, std:
     if (now.open_version.load() != version || std::memcmp(&now.open[version & 1], &list, sizeof list) != 0) continue;
     // Overwritten are only bytes before the tail. One beyond our bytes that stands still tells of a damaged file.
     if (now.tail.load() > std::max(copy.from, ring.tail.load())) continue;
+    if (copy.open.size() < (version != 0 ? list.bytes : 0))
+      problems.push_back(
+          fmt::format("ring {}: the {} bytes of what was open in it cannot be read", number, list.bytes));
+    if (const auto named = std::uint32_t(copy.to >> detail::position_ring_shift) & 0xff; named != number)
+      problems.push_back(
+          fmt::format("ring {}: its positions are of ring {}: the ids of its spans are wrong", number, named));
     if (version != 0 && list.incomplete)
       problems.push_back(
           fmt::format("ring {}: not all that was open found room; {} bytes of it did", number, list.bytes));
@@ -260,16 +272,32 @@ std::optional<RingFile::RingCopy> RingFile::copy_ring(std::uint32_t number, std:
   return std::nullopt;
 }
 
+// A rate that cannot be is replaced when the header is read.
+void RingFile::tell_clock(bool has_records, std::vector<std::string>& problems) const {
+  constexpr std::int64_t hour_ns = 3'600'000'000'000;
+  const record::ClockCalibration& clock = header().clock;
+  if (clock.sequence.load() == 0) {  // not yet, in a process that begins
+    if (has_records) problems.push_back("the clock has not been read: times are wrong");
+    return;
+  }
+  if (facts_.ns_per_tick != clock.ns_per_tick)
+    problems.push_back("the rate of the clock cannot be read: times are wrong");
+  if (!is_clock_whole_)
+    problems.push_back("the clock's reading is torn: times may be off by some milliseconds");
+  else if (clock.ticks == 0 || clock.monotonic_ns == 0 || clock.unix_ns < header().start_unix_ns - hour_ns)
+    problems.push_back("the clock's reading is from before the process began: times are wrong");
+}
+
 std::uint64_t RingFile::feed(assemble::Assembler& assembler, assemble::SpanSink& sink,
                              std::vector<std::string>& problems) {
   std::uint64_t latest_ticks = facts_.clock.ticks;
   std::vector<std::unique_ptr<RingCopy>> copies;  // the assembler borrows them until the cycle ends
   if (ring_count() == 0) problems.push_back("the number of rings cannot be read");
-  const bool is_calibrated = header().clock.sequence.load() != 0;  // not yet, in a process that begins
-  if (is_calibrated && facts_.ns_per_tick != header().clock.ns_per_tick)
-    problems.push_back("the rate of the clock cannot be read: times are wrong");
   for (std::uint32_t number = 1; number <= ring_count(); ++number)
     if (auto found = copy_ring(number, problems)) copies.push_back(std::make_unique<RingCopy>(std::move(*found)));
+  tell_clock(
+      std::ranges::any_of(copies, [](const auto& copy) { return !copy->open.empty() || !copy->records.empty(); }),
+      problems);
   read_names();
   if (!names_complete_) problems.push_back(fmt::format("of the names only {} can be read", names_.size()));
   for (const auto& copy : copies) assembler.add_ring(copy->from);
