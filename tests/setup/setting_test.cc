@@ -74,9 +74,9 @@ TEST(Setting, PairsAreTrimmedAndPercentDecodedAndValuesMayHoldEquals) {
 }
 
 TEST(Setting, OneMalformedPairRejectsThemAll) {
+  const auto fault_of = [](const char* text) { return fault([&] { pairs(of(text)); }); };
   for (const auto& [text, item] : {std::pair{"a=1,b", "2"}, {"=1", "1"}, {"a=%zz", "1"}, {"a=1,,b=%4", "3"}})
-    EXPECT_EQ(fault([&] { pairs(of(text)); }),
-              std::string("NAME: item ") + item + " is not key=value, percent-encoded");
+    EXPECT_EQ(fault_of(text), std::string("NAME: item ") + item + " is not key=value, percent-encoded");
 }
 
 }  // namespace
