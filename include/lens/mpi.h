@@ -113,7 +113,7 @@ class MpiCommunicator : public PutBack {
       Receiver& receiver = receivers_[static_cast<std::size_t>(peer)];
       if (peer == rank_ || (receiver.is_missing && !has_taken_all_but(0, receiver))) continue;
       receiver.is_missing = false;
-      Sent& sent = receiver.outstanding.emplace_back(message);
+      Sent& sent = receiver.outstanding.emplace_back(Sent{.bytes = message});
       check(MPI_Issend(message->data(), static_cast<int>(message->size()), MPI_BYTE, peer, tag, communicator_,
                        &sent.request));
     }
