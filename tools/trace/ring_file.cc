@@ -284,7 +284,8 @@ void RingFile::tell_clock(bool has_records, std::vector<std::string>& problems) 
     problems.push_back("the rate of the clock cannot be read: times are wrong");
   if (!is_clock_whole_)
     problems.push_back("the clock's reading is torn: times may be off by some milliseconds");
-  else if (clock.ticks == 0 || clock.monotonic_ns == 0 || clock.unix_ns < header().start_unix_ns - hour_ns)
+  else if (clock.ticks == 0 || clock.monotonic_ns == 0 ||
+           clock.unix_ns / hour_ns < header().start_unix_ns / hour_ns - 1)
     problems.push_back("the clock's reading is from before the process began: times are wrong");
 }
 
