@@ -110,7 +110,9 @@ Response Transfer::settle(int code) {
   response.sent_bytes = static_cast<std::uint64_t>(info<curl_off_t>(handle.get(), CURLINFO_SIZE_UPLOAD_T));
   // The time that the connection took, libcurl 7.88 tells once TLS stands.
   response.connected = info(handle.get(), CURLINFO_LOCAL_PORT) > 0;
-  response.reset = code != CURLE_OK && info(handle.get(), CURLINFO_OS_ERRNO) == ECONNRESET;
+  // Where it came before libcurl had asked whose the other end is, that question is what it says has failed.
+  const bool was_gone_at_once = std::string_view(error).starts_with("getpeername()");
+  response.reset = code != CURLE_OK && (was_gone_at_once || info(handle.get(), CURLINFO_OS_ERRNO) == ECONNRESET);
   response.begun = sent_bytes > 0;
   response.http_status = info(handle.get(), CURLINFO_RESPONSE_CODE);
   response.tunnel_status = info(handle.get(), CURLINFO_HTTP_CONNECTCODE);
